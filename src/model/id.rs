@@ -1,0 +1,78 @@
+//! Names of things: shards, Slurm jobs, attempts.
+
+use std::fmt;
+
+/// `family/shard`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardId {
+    pub family: String,
+    pub shard: String,
+}
+
+impl ShardId {
+    pub fn new(family: &str, shard: &str) -> ShardId {
+        ShardId { family: family.to_owned(), shard: shard.to_owned() }
+    }
+
+    /// Reads `family/shard`; `None` where it is not of that form.
+    pub fn parse(text: &str) -> Option<ShardId> {
+        let (family, shard) = text.split_once('/')?;
+        (is_name(family) && is_name(shard)).then(|| ShardId::new(family, shard))
+    }
+}
+
+impl fmt::Display for ShardId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.family, self.shard)
+    }
+}
+
+/// Slurm's raw job id (an array element has one of its own once it is split off).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub u64);
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Letters, digits and `_ . -`, neither empty nor only dots, at most 64 long: safe as a file name,
+/// in a job name and in a shell.
+pub fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 64
+        && text.bytes().any(|b| b != b'.')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+}
+
+/// Who a job of ours is, on Slurm's side: the contract's job name and comment.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Token {
+    pub name: String,
+    pub comment: String,
+}
+
+impl Token {
+    pub fn new(project: &str, instance: &str, id: &ShardId, attempt: u32, nonce: &str) -> Token {
+        Token {
+            name: format!("{project}.{}.{}.a{attempt}", id.family, id.shard),
+            comment: format!("babysit:{instance}:{id}:a{attempt}:{nonce}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_leave_their_folder_are_refused() {
+        for bad in ["", ".", "..", "../x", "a/b", "a b", "ä", "a;b", "$x"] {
+            assert!(!is_name(bad), "{bad:?}");
+        }
+        for good in ["s0", "find_2", "a.b-c", "..x"] {
+            assert!(is_name(good), "{good:?}");
+        }
+    }
+}

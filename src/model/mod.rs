@@ -1,0 +1,12 @@
+//! The nouns of policy.md section 1 and what is remembered of them.
+//!
+//! No other folder of ours is used here, and no file, process, environment or clock.
+
+pub mod cluster;
+pub mod id;
+pub mod observation;
+pub mod policy;
+pub mod reason;
+pub mod request;
+pub mod state;
+pub mod units;

@@ -1,0 +1,216 @@
+//! What the user asked for: shards.toml, resolved. Paths are absolute, defaults filled in.
+
+use std::path::PathBuf;
+
+use super::id::ShardId;
+use super::units::{Money, Secs, Tflops};
+
+/// Everything that shards.toml decides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    pub project: String,
+    /// In the order of shards.toml; a shard's place here is its index everywhere in a cycle.
+    pub shards: Vec<Shard>,
+    /// By rank, lowest first.
+    pub tiers: Vec<Tier>,
+    pub lanes: Option<Lanes>,
+    pub backfill: Option<Backfill>,
+    pub rules: Rules,
+    pub slurm: SlurmSettings,
+    /// Folder of the jobs' output: `<logs>/<family>/<shard>/<jobid>.out`.
+    pub logs: PathBuf,
+    /// Command line of `[hooks] notify`.
+    pub notify: Option<String>,
+}
+
+/// How Slurm is reached.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SlurmSettings {
+    pub bin_dir: Option<PathBuf>,
+    /// Per Slurm command; sbatch gets at least 180 s.
+    pub timeout: Secs,
+    pub partition: Option<String>,
+    pub account: Option<String>,
+    /// More sbatch options for every shard.
+    pub args: Vec<String>,
+}
+
+/// The two lanes (policy.md sections 1 and 3).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lanes {
+    pub own: LaneSpec,
+    pub extra: LaneSpec,
+    /// GPUs of the own lane as configured; else read from Slurm.
+    pub own_gpus: Option<u32>,
+    /// K: how many PENDING jobs stay parked in own.
+    pub park: usize,
+}
+
+/// What makes a job one of this lane; at least one of the three is set.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LaneSpec {
+    pub qos: Option<String>,
+    pub partition: Option<String>,
+    pub account: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lane {
+    Own,
+    Extra,
+}
+
+impl Lane {
+    pub fn word(self) -> &'static str {
+        match self {
+            Lane::Own => "own",
+            Lane::Extra => "extra",
+        }
+    }
+}
+
+impl Lanes {
+    pub fn spec(&self, lane: Lane) -> &LaneSpec {
+        match lane {
+            Lane::Own => &self.own,
+            Lane::Extra => &self.extra,
+        }
+    }
+}
+
+/// A GPU model with a rank and a weight.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tier {
+    pub name: String,
+    /// The model as Slurm's GRES spells it; more than one spelling is allowed.
+    pub gres: Vec<String>,
+    /// Higher is better; no two tiers share one.
+    pub rank: u32,
+    pub tflops: Tflops,
+    pub partition: Option<String>,
+    /// Most GPUs that one shard may ask of this tier.
+    pub max_gpus: Option<u32>,
+}
+
+/// Jobs that give way (policy.md section 6). At least one criterion is set; all set ones must hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Backfill {
+    pub qos: Option<String>,
+    /// A regular expression, already checked.
+    pub name: Option<String>,
+    pub partition: Option<String>,
+    pub user: Option<String>,
+    /// Command line with `{jobid} {jobids} {node} {gpus}`; `None` is scancel.
+    pub stop: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules {
+    pub reservation_charge: ReservationCharge,
+    pub max_failures: u32,
+    pub backoff: Secs,
+    pub settle: Secs,
+    pub submit_settle: Secs,
+    pub max_submits_per_tick: usize,
+    /// A lab that joins late starts at the lowest usage of the active labs.
+    pub newcomer_floor: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules {
+            reservation_charge: ReservationCharge::Release,
+            max_failures: 3,
+            backoff: Secs::minutes(1),
+            settle: Secs::minutes(2),
+            submit_settle: Secs::minutes(5),
+            max_submits_per_tick: 50,
+            newcomer_floor: false,
+        }
+    }
+}
+
+/// When a reservation that led to no start is charged (policy.md section 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReservationCharge {
+    Release,
+    JobEnd,
+}
+
+/// The unit of work, with every setting of its family and its own already merged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shard {
+    pub id: ShardId,
+    /// Place within the family, from 0.
+    pub index: u32,
+    pub lab: String,
+    pub launch: Launch,
+    pub workdir: PathBuf,
+    /// 1..=8.
+    pub gpus: u32,
+    pub cpus: Option<u32>,
+    pub mem: Option<String>,
+    /// Rank of the lowest tier it may run on; `None`: any GPU.
+    pub min_tier: Option<u32>,
+    pub submit: SubmitMode,
+    /// `[slurm] args`, then the family's, then its own.
+    pub args: Vec<String>,
+    /// As sbatch --time takes it.
+    pub time: Option<String>,
+    pub rows: u32,
+    /// The configured first guess of seconds per row.
+    pub row_time: Secs,
+    pub done: RowsIn,
+    pub cost: Option<CostIn>,
+    pub cap: Option<Money>,
+    /// More patterns (regular expressions, checked) for GPU out-of-memory in the job's log.
+    pub oom: Vec<String>,
+    /// Folder of this shard's job output.
+    pub log_dir: PathBuf,
+}
+
+/// How a shard reaches Slurm (policy.md section 6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubmitMode {
+    Queued,
+    Placed,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Launch {
+    /// A shell command line, placeholders filled in and quoted.
+    Command(String),
+    /// A batch script of the user's.
+    Script(PathBuf),
+}
+
+/// Where finished rows are counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowsIn {
+    /// Absolute pattern; each match is one finished row.
+    Glob(String),
+    /// Each distinct value of `key`, or each line where there is no key.
+    Jsonl { path: PathBuf, key: Option<String> },
+}
+
+/// Where money is counted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CostIn {
+    Jsonl {
+        path: PathBuf,
+        field: String,
+    },
+    /// Price of one GPU for one hour.
+    GpuHour(Money),
+}
+
+impl Policy {
+    /// The tier of a GRES model name; Slurm's spelling counts, letter case does not.
+    pub fn tier_of(&self, model: &str) -> Option<&Tier> {
+        self.tiers.iter().find(|t| t.gres.iter().any(|g| g.eq_ignore_ascii_case(model)))
+    }
+
+    pub fn tier_by_rank(&self, rank: u32) -> Option<&Tier> {
+        self.tiers.iter().find(|t| t.rank == rank)
+    }
+}

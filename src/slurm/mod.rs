@@ -1,0 +1,42 @@
+//! ADAPTER: Slurm by its shell commands, behind one trait in our own nouns.
+//!
+//! Batch-shaped: a cycle asks once for all, whatever the number of shards.
+
+use crate::model::cluster::QueueJob;
+use crate::model::id::JobId;
+use crate::model::observation::{Cluster, PastJob, Seen};
+use crate::model::request::{Asked, Change, Request, Submitted};
+use crate::model::units::Time;
+
+/// Whose jobs squeue is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Everybody's: own-lane room, backfill and placements need the strangers too.
+    Everybody,
+    Mine,
+}
+
+/// What accounting is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastAsk {
+    /// Exact job names.
+    pub names: Vec<String>,
+    /// Submitted no earlier than this.
+    pub since: Time,
+}
+
+/// A Slurm, real or simulated.
+pub trait Slurm {
+    /// squeue and sinfo, side by side. One gap is enough to skip the cycle.
+    fn look(&mut self, scope: Scope) -> Seen<Cluster>;
+    /// squeue alone, for what must be read again after an effect.
+    fn jobs(&mut self, scope: Scope) -> Seen<Vec<QueueJob>>;
+    /// One batched sacct.
+    fn past(&mut self, ask: &PastAsk) -> Seen<Vec<PastJob>>;
+    /// GPUs that a QOS may use in all; `None`: Slurm has no such limit.
+    fn qos_gpus(&mut self, qos: &str) -> Seen<Option<u32>>;
+    fn submit(&mut self, request: &Request) -> Submitted;
+    /// One scontrol for all jobs that go the same way.
+    fn update(&mut self, jobs: &[JobId], change: &Change) -> Asked;
+    fn cancel(&mut self, jobs: &[JobId]) -> Asked;
+}
