@@ -1,1 +1,17 @@
+//! The only folder that sees planning AND the adapters: it carries out one cycle.
 
+mod act;
+mod tick;
+
+pub use tick::{Hands, Outcome, Report, dry_run, tick};
+
+use crate::model::state::State;
+use crate::planning::event::Event;
+
+/// Where a cycle keeps what must survive it: the locked state file, or memory.
+pub trait Checkpoint {
+    /// Durable when it returns. An error means that nothing more may be asked of Slurm.
+    fn save(&mut self, state: &mut State) -> anyhow::Result<()>;
+    /// The decision journal. Losing a line loses no state, so it cannot fail a cycle.
+    fn journal(&mut self, events: &[Event]);
+}

@@ -37,12 +37,6 @@ pub struct QueueJob {
     pub comment: String,
 }
 
-impl Default for JobId {
-    fn default() -> JobId {
-        JobId(0)
-    }
-}
-
 /// GPUs of one model; `model` is `None` for an untyped request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GpuCount {

@@ -28,7 +28,7 @@ impl fmt::Display for ShardId {
 }
 
 /// Slurm's raw job id (an array element has one of its own once it is split off).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct JobId(pub u64);
 
 impl fmt::Display for JobId {

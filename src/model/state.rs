@@ -171,6 +171,8 @@ pub struct Attempt {
     pub rows_before: u32,
     /// By our clock, before sbatch was called.
     pub asked_at: Time,
+    /// The user whose babysitter submitted it (a lab may share one state).
+    pub uid: u32,
 }
 
 /// A placement chosen for a job.
@@ -243,8 +245,15 @@ pub struct End {
     pub ended: Time,
     pub seen_at: Time,
     pub rows_before: u32,
+    pub gpus: u32,
     pub exit: String,
     pub nodes: Vec<String>,
+    /// The last new row before it ended; cleared once the pace has been taken from it.
+    pub mark: Option<Mark>,
+    /// babysit asked for this end.
+    pub stop: Option<Stop>,
+    /// Who cancelled it, where accounting says so.
+    pub cancelled_by: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

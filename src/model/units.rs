@@ -100,7 +100,7 @@ impl Tflops {
     /// `None` where the number is not positive and finite.
     pub fn from_f64(tflops: f64) -> Option<Tflops> {
         let milli = tflops * 1000.0;
-        (milli.is_finite() && milli >= 0.5 && milli < 1e15).then(|| Tflops(milli.round() as u64))
+        (0.5..1e15).contains(&milli).then(|| Tflops(milli.round() as u64))
     }
 
     pub fn as_f64(self) -> f64 {

@@ -1,0 +1,70 @@
+//! Carries a plan out, in its order. No policy here: the plan leaves no choice but to stop where
+//! Slurm can take no more.
+
+use crate::model::id::JobId;
+use crate::model::policy::Lane;
+use crate::model::request::{RefusalClass, Submitted};
+use crate::model::state::State;
+use crate::planning::apply::{self, Said};
+use crate::planning::event::Event;
+use crate::planning::plan::{Action, Plan, Submit, Target};
+
+use super::Hands;
+
+pub fn act(hands: &mut Hands<'_>, state: &mut State, plan: &Plan, events: &mut Vec<Event>) -> Said {
+    let mut said = Said::default();
+    let mut stop = Brakes::default();
+    for (at, action) in plan.actions.iter().enumerate() {
+        match action {
+            Action::Cancel { jobs, .. } => {
+                said.answers.push((at, hands.slurm.cancel(&ids(jobs))));
+            }
+            Action::Update { change, jobs, .. } => {
+                said.answers.push((at, hands.slurm.update(&ids(jobs), change)));
+            }
+            Action::Submit(submit) => match stop.holds(submit) {
+                Some(text) => apply::paused(state, submit, text),
+                None => {
+                    let outcome = hands.slurm.submit(&submit.request);
+                    stop.heed(submit, &outcome);
+                    events.push(apply::submitted(state, submit, &outcome, hands.now));
+                }
+            },
+        }
+    }
+    said
+}
+
+fn ids(jobs: &[Target]) -> Vec<JobId> {
+    jobs.iter().map(|target| target.job).collect()
+}
+
+/// What keeps the rest of this cycle's submissions back (slurm.md "Submitting").
+#[derive(Default)]
+struct Brakes {
+    all: Option<String>,
+    lanes: Vec<(Option<Lane>, String)>,
+}
+
+impl Brakes {
+    fn heed(&mut self, submit: &Submit, outcome: &Submitted) {
+        match outcome {
+            Submitted::Refused(refusal) => match refusal.class {
+                RefusalClass::Overload => self.all = Some(refusal.text.clone()),
+                RefusalClass::Limit => {
+                    self.lanes.push((submit.attempt.lane, refusal.text.clone()));
+                }
+                RefusalClass::Request => {}
+            },
+            // A controller that does not answer one will not answer the next; each try would
+            // leave one more job whose fate must be found out.
+            Submitted::Unknown(text) => self.all = Some(text.clone()),
+            Submitted::Accepted(_) => {}
+        }
+    }
+
+    fn holds(&self, submit: &Submit) -> Option<&str> {
+        let lane = self.lanes.iter().find(|(lane, _)| *lane == submit.attempt.lane);
+        self.all.as_deref().or(lane.map(|(_, text)| text.as_str()))
+    }
+}

@@ -1,0 +1,236 @@
+//! One cycle, phase by phase, in the order of policy.md section 2.
+
+use crate::model::observation::{Cluster, Observation};
+use crate::model::policy::{Policy, SubmitMode};
+use crate::model::state::{State, TickOutcome, TickRecord};
+use crate::model::units::{Secs, Time};
+use crate::planning::event::{Event, What};
+use crate::planning::plan::{Action, Plan};
+use crate::planning::reconcile::{Questions, questions};
+use crate::planning::roster::Roster;
+use crate::planning::{apply, check, plan};
+use crate::progress::Progress;
+use crate::slurm::{PastAsk, Scope, Slurm};
+
+use super::Checkpoint;
+use super::act::act;
+
+/// The own QOS's size changes rarely; it is read again after this.
+const OWN_SIZE_HOLDS: Secs = Secs::hours(24);
+/// Log lines of an ended job handed to the planner.
+const LOG_LINES: usize = 40;
+
+/// All that a cycle is handed.
+pub struct Hands<'a> {
+    pub policy: &'a Policy,
+    pub slurm: &'a mut dyn Slurm,
+    pub progress: &'a mut dyn Progress,
+    pub checkpoint: &'a mut dyn Checkpoint,
+    pub now: Time,
+    /// Randomness of this cycle (nonces).
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    Ok,
+    /// A probe failed: nothing was decided (policy.md section 2.1).
+    Skipped(String),
+    /// It could not go on; what was not done is done by the next cycle.
+    Failed(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    pub outcome: Outcome,
+    pub plan: Plan,
+    /// Of the plan and of what came of it.
+    pub events: Vec<Event>,
+}
+
+/// Runs one cycle on `state`, which the caller has loaded under the lock.
+pub fn tick(hands: &mut Hands<'_>, state: &mut State) -> Report {
+    state.align(hands.policy, hands.now);
+    let cluster = match hands.slurm.look(scope(hands.policy)) {
+        Ok(cluster) => cluster,
+        Err(gap) => return skip(hands, state, gap.to_string()),
+    };
+    if let Some(text) = strangers_under_our_names(state, &cluster) {
+        return fail(hands, state, Plan::default(), Vec::new(), text);
+    }
+    let seen = observe(hands, state, cluster);
+    let plan = plan(hands.policy, state, &seen, hands.now, hands.seed);
+    let violations = check::violations(hands.policy, state, &plan);
+    if !violations.is_empty() {
+        let text =
+            format!("the plan breaks its own rules, nothing was done: {}", violations.join("; "));
+        return fail(hands, state, plan, Vec::new(), text);
+    }
+    let mut events = plan.events.clone();
+    if let Err(text) = intend(hands, state, &plan) {
+        return fail(hands, state, plan, events, text);
+    }
+    let said = act(hands, state, &plan, &mut events);
+    let moved = |action: &Action| matches!(action, Action::Update { .. });
+    if plan.actions.iter().any(moved) || !said.answers.is_empty() {
+        let after = hands.slurm.jobs(Scope::Mine);
+        let jobs = after.as_deref().ok();
+        events.extend(apply::verify(hands.policy, state, &plan, &said, jobs, hands.now));
+    }
+    record(state, hands.now, TickOutcome::Ok);
+    finish(hands, state, plan, events, Outcome::Ok)
+}
+
+/// The plan that a tick would carry out now; asks Slurm, changes nothing.
+pub fn dry_run(hands: &mut Hands<'_>, state: &mut State) -> Report {
+    state.align(hands.policy, hands.now);
+    let report = |outcome, plan: Plan| Report { outcome, events: plan.events.clone(), plan };
+    let cluster = match hands.slurm.look(scope(hands.policy)) {
+        Ok(cluster) => cluster,
+        Err(gap) => return report(Outcome::Skipped(gap.to_string()), Plan::default()),
+    };
+    if let Some(text) = strangers_under_our_names(state, &cluster) {
+        return report(Outcome::Failed(text), Plan::default());
+    }
+    let seen = observe(hands, state, cluster);
+    report(Outcome::Ok, plan(hands.policy, state, &seen, hands.now, hands.seed))
+}
+
+/// Strangers matter for the own lane's room, for placements and for backfill; elsewhere a large
+/// cluster's whole queue need not be read.
+fn scope(policy: &Policy) -> Scope {
+    let placed = policy.shards.iter().any(|shard| shard.submit == SubmitMode::Placed);
+    if policy.lanes.is_some() || policy.backfill.is_some() || placed {
+        Scope::Everybody
+    } else {
+        Scope::Mine
+    }
+}
+
+/// A state without any history, and live jobs under its project's names: the state was lost, or
+/// two folders use one project name. Either way the work may be running already.
+fn strangers_under_our_names(state: &State, cluster: &Cluster) -> Option<String> {
+    if state.shards.iter().any(|record| record.attempts > 0) {
+        return None;
+    }
+    let roster = Roster::new(state, &cluster.jobs, cluster.me);
+    let first = roster.foreign.first()?;
+    Some(format!(
+        "{} live job(s) of project `{}` belong to another state (first: job {}, {}): if the state \
+         file was lost, put it back or run `babysit reconcile`; if this is a second campaign, give \
+         it a `project` name of its own. Nothing was submitted",
+        roster.foreign.len(),
+        state.project,
+        first.id,
+        first.name
+    ))
+}
+
+/// Everything beyond the two probes that this cycle needs to know.
+fn observe(hands: &mut Hands<'_>, state: &State, cluster: Cluster) -> Observation {
+    let roster = Roster::new(state, &cluster.jobs, cluster.me);
+    let Questions { names, since, measure, logs } =
+        questions(hands.policy, state, &roster, hands.now);
+    let accounting = match since {
+        Some(since) if !state.learned.accounting_off => {
+            Some(hands.slurm.past(&PastAsk { names, since }))
+        }
+        _ => None,
+    };
+    let shards: Vec<_> = measure.iter().map(|&i| &hands.policy.shards[i]).collect();
+    let mut progress = vec![None; hands.policy.shards.len()];
+    for (at, reading) in measure.iter().zip(hands.progress.measure(&shards)) {
+        progress[*at] = Some(reading);
+    }
+    let logs = logs
+        .into_iter()
+        .map(|(i, job)| {
+            let lines = hands.progress.log_tail(&hands.policy.shards[i], job, LOG_LINES);
+            (i, lines.join("\n"))
+        })
+        .collect();
+    let own_qos = hands.policy.lanes.as_ref().filter(|lanes| lanes.own_gpus.is_none());
+    let stale = |at: &Time| hands.now.since(*at) >= OWN_SIZE_HOLDS;
+    let own_gpus = match own_qos.and_then(|lanes| lanes.own.qos.as_deref()) {
+        Some(qos) if state.learned.own_gpus.as_ref().is_none_or(|(_, at)| stale(at)) => {
+            Some(hands.slurm.qos_gpus(qos))
+        }
+        _ => None,
+    };
+    Observation { cluster, accounting, progress, logs, own_gpus }
+}
+
+/// Saves what is about to be asked, before it is asked: a crash from here on leaves a record of
+/// every job that may exist (architecture.md item 4).
+fn intend(hands: &mut Hands<'_>, state: &mut State, plan: &Plan) -> Result<(), String> {
+    let mut effects = false;
+    for action in &plan.actions {
+        match action {
+            Action::Submit(submit) => {
+                apply::begin(state, submit);
+                effects = true;
+            }
+            Action::Cancel { .. } => effects = true,
+            Action::Update { .. } => {}
+        }
+    }
+    if !effects {
+        return Ok(());
+    }
+    hands.checkpoint.save(state).map_err(|error| {
+        for action in &plan.actions {
+            if let Action::Submit(submit) = action {
+                apply::not_asked(state, submit);
+            }
+        }
+        format!("the state could not be saved, so nothing was asked of Slurm: {error:#}")
+    })
+}
+
+fn skip(hands: &mut Hands<'_>, state: &mut State, why: String) -> Report {
+    record(state, hands.now, TickOutcome::Skipped(why.clone()));
+    let event = Event { at: hands.now, shard: None, what: What::CycleSkipped { why: why.clone() } };
+    finish(hands, state, Plan::default(), vec![event], Outcome::Skipped(why))
+}
+
+fn fail(
+    hands: &mut Hands<'_>,
+    state: &mut State,
+    plan: Plan,
+    events: Vec<Event>,
+    why: String,
+) -> Report {
+    record(state, hands.now, TickOutcome::Failed(why.clone()));
+    finish(hands, state, plan, events, Outcome::Failed(why))
+}
+
+fn record(state: &mut State, now: Time, outcome: TickOutcome) {
+    let before = state.last_tick.as_ref();
+    let skipped = matches!(outcome, TickOutcome::Skipped(_));
+    let ok = outcome == TickOutcome::Ok;
+    state.last_tick = Some(TickRecord {
+        at: now,
+        skipped_in_a_row: if skipped { before.map_or(0, |t| t.skipped_in_a_row) + 1 } else { 0 },
+        last_ok: if ok { Some(now) } else { before.and_then(|t| t.last_ok) },
+        outcome,
+    });
+}
+
+fn finish(
+    hands: &mut Hands<'_>,
+    state: &mut State,
+    plan: Plan,
+    events: Vec<Event>,
+    outcome: Outcome,
+) -> Report {
+    hands.checkpoint.journal(&events);
+    let saved = hands.checkpoint.save(state);
+    let outcome = match (saved, outcome) {
+        (Ok(()), outcome) => outcome,
+        (Err(error), Outcome::Ok | Outcome::Skipped(_)) => {
+            Outcome::Failed(format!("the state could not be saved: {error:#}"))
+        }
+        (Err(_), failed) => failed,
+    };
+    Report { outcome, plan, events }
+}

@@ -1,0 +1,54 @@
+//! Cost caps (policy.md section 4): a safety brake that only a person releases.
+
+use crate::model::policy::Policy;
+use crate::model::state::{OverCap, State, Stop};
+use crate::model::units::Time;
+
+use super::event::{Event, What};
+use super::measure::is_done;
+use super::plan::Target;
+use super::reconcile::target;
+
+/// Sets and clears OVER_COST_CAP; returns the jobs that must stop because of it.
+///
+/// It is cleared by a cap above the one that was reached and above what is spent, by nothing else:
+/// a ledger that shrank does not bring a shard back.
+pub fn caps(policy: &Policy, state: &mut State, now: Time, events: &mut Vec<Event>) -> Vec<Target> {
+    let mut stop = Vec::new();
+    for (i, shard) in policy.shards.iter().enumerate() {
+        let cap = state.cap_of(&shard.id, shard.cap);
+        let record = &mut state.shards[i];
+        let spent = record.progress.spent.unwrap_or_default();
+        match (record.over_cap, cap) {
+            (Some(over), cap) if cap.is_none_or(|cap| cap > over.cap && spent < cap) => {
+                record.over_cap = None;
+                record.queued_since = now;
+                if let Some(cap) = cap {
+                    let what = What::CapRaised { cap };
+                    events.push(Event { at: now, shard: Some(record.id.clone()), what });
+                }
+            }
+            (None, Some(cap)) if spent >= cap && !is_done(shard, record) => {
+                record.over_cap = Some(OverCap { spent, cap, at: now });
+                let what = What::OverCap { spent, cap };
+                events.push(Event { at: now, shard: Some(record.id.clone()), what });
+            }
+            _ => {}
+        }
+        if record.over_cap.is_some()
+            && let Some(live) = record.live()
+        {
+            stop.push(target(i, &record.id, live.job));
+        }
+    }
+    stop
+}
+
+/// Why a job of ours is being stopped, for the journal.
+pub fn stop_words(stop: Stop) -> &'static str {
+    match stop {
+        Stop::OverCap => "its cost cap is reached",
+        Stop::Cancelled => "it was cancelled",
+        Stop::Twin => "a second job of the same shard",
+    }
+}

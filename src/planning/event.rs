@@ -1,0 +1,124 @@
+//! What happened and what was decided: one line each in the journal.
+
+use crate::model::id::{JobId, ShardId};
+use crate::model::policy::Lane;
+use crate::model::state::EndHow;
+use crate::model::units::{Money, Time};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    pub at: Time,
+    pub shard: Option<ShardId>,
+    pub what: What,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// The whole cycle was skipped (policy.md section 2.1).
+    CycleSkipped {
+        why: String,
+    },
+    Submitted {
+        job: JobId,
+        lane: Option<Lane>,
+        attempt: u32,
+    },
+    /// sbatch gave no clear answer; the token will tell.
+    OutcomeUnknown {
+        attempt: u32,
+        said: String,
+    },
+    /// A job with our token was found after an unknown outcome, or without a record.
+    Adopted {
+        job: JobId,
+        attempt: u32,
+    },
+    /// Looked for long enough with healthy answers: the submission never reached Slurm.
+    SubmissionGivenUp {
+        attempt: u32,
+    },
+    SubmitRefused {
+        said: String,
+    },
+    SubmitPaused {
+        said: String,
+    },
+    Started {
+        job: JobId,
+        lane: Option<Lane>,
+        node: String,
+    },
+    Moved {
+        job: JobId,
+        to: Lane,
+    },
+    MoveRefused {
+        job: JobId,
+        to: Lane,
+        said: String,
+    },
+    /// Slurm printed an error, and the queue shows that the move was made (F5).
+    MovedDespiteError {
+        job: JobId,
+        to: Lane,
+        said: String,
+    },
+    Ended {
+        job: JobId,
+        how: EndHow,
+        new_rows: u32,
+    },
+    /// Not in the queue, and accounting cannot say what became of it.
+    EndPutOff {
+        job: JobId,
+        why: String,
+    },
+    Done {
+        rows: u32,
+    },
+    BackedOff {
+        until: Time,
+        failures: u32,
+    },
+    Held {
+        why: String,
+    },
+    OverCap {
+        spent: Money,
+        cap: Money,
+    },
+    CapRaised {
+        cap: Money,
+    },
+    StopAsked {
+        job: JobId,
+        why: String,
+    },
+    StopFailed {
+        job: JobId,
+        said: String,
+    },
+    /// Two live jobs for one shard: the older is kept.
+    Twin {
+        kept: JobId,
+        other: JobId,
+        cancelled: bool,
+    },
+    RowsShrank {
+        before: u32,
+        now: u32,
+    },
+    MeasureFailed {
+        why: String,
+    },
+    Note {
+        text: String,
+    },
+}
+
+impl What {
+    /// Worth a person's attention in a terminal or a mail; the rest is for the journal only.
+    pub fn is_news(&self) -> bool {
+        !matches!(self, What::MeasureFailed { .. })
+    }
+}

@@ -1,0 +1,136 @@
+//! Rows, money and seconds per row, from what the files say.
+
+use crate::model::observation::{Measured, Observation, Seen};
+use crate::model::policy::{CostIn, Policy, Shard};
+use crate::model::state::{Finished, Mark, Progress, ShardRecord, Slot, State};
+use crate::model::units::{GpuSeconds, Money, Secs, Time};
+
+use super::event::{Event, What};
+
+/// Takes the readings into the records. A failed reading keeps the older numbers.
+pub fn measure(
+    policy: &Policy,
+    state: &mut State,
+    seen: &Observation,
+    now: Time,
+    events: &mut Vec<Event>,
+) {
+    for (i, shard) in policy.shards.iter().enumerate() {
+        let record = &mut state.shards[i];
+        if let Some(Some(reading)) = seen.progress.get(i) {
+            take(record, reading, now, events);
+        }
+        if let Some(CostIn::GpuHour(price)) = shard.cost {
+            record.progress.spent = Some(run_cost(record, shard, price, now));
+        }
+        let all = record.progress.rows >= shard.rows;
+        if all && record.finished.is_none_or(|f| f.rows < shard.rows) {
+            record.finished = Some(Finished { at: now, rows: shard.rows });
+            let what = What::Done { rows: record.progress.rows };
+            events.push(Event { at: now, shard: Some(record.id.clone()), what });
+        }
+    }
+}
+
+fn take(record: &mut ShardRecord, reading: &Seen<Measured>, now: Time, events: &mut Vec<Event>) {
+    let mut tell = |record: &ShardRecord, what| {
+        events.push(Event { at: now, shard: Some(record.id.clone()), what });
+    };
+    let measured = match reading {
+        Ok(measured) => measured,
+        Err(gap) => {
+            if record.progress.gap.is_none() {
+                tell(record, What::MeasureFailed { why: gap.to_string() });
+            }
+            record.progress.gap = Some(gap.to_string());
+            return;
+        }
+    };
+    let before = record.progress.rows;
+    if measured.rows < before {
+        tell(record, What::RowsShrank { before, now: measured.rows });
+    }
+    record.progress = Progress {
+        rows: measured.rows,
+        spent: measured.spent.or(record.progress.spent),
+        bad_lines: measured.bad_lines,
+        measured_at: Some(now),
+        gap: None,
+    };
+    pace(record, now);
+}
+
+/// Seconds per row: running time between new rows, summed over all attempts. Time in the queue
+/// is not in it, the start of a run is.
+fn pace(record: &mut ShardRecord, now: Time) {
+    let rows = record.progress.rows;
+    let (mark, from, until) = match &mut record.slot {
+        Slot::Live(live) => match live.started {
+            Some(started) => (&mut live.mark, (live.attempt.rows_before, started), now),
+            None => return,
+        },
+        Slot::Settling(end) => match end.started {
+            Some(started) => (&mut end.mark, (end.rows_before, started), end.ended),
+            None => return,
+        },
+        Slot::Free | Slot::Submitting(_) => return,
+    };
+    let last = mark.get_or_insert(Mark { rows: from.0, at: from.1 });
+    if rows > last.rows {
+        record.pace.rows = record.pace.rows.saturating_add(rows - last.rows);
+        record.pace.time = Secs(record.pace.time.0.saturating_add(until.since(last.at).0));
+        *last = Mark { rows, at: until };
+    } else if rows < last.rows {
+        *last = Mark { rows, at: until };
+    }
+}
+
+/// What the runs so far cost at a price per GPU-hour.
+fn run_cost(record: &ShardRecord, shard: &Shard, price: Money, now: Time) -> Money {
+    let mut ran = record.ran;
+    if let Slot::Live(live) = &record.slot
+        && let Some(started) = live.started
+    {
+        ran += GpuSeconds::of(live.attempt.gpus.max(shard.gpus), now.since(started));
+    }
+    Money((i128::from(ran.0) * i128::from(price.0) / 3600).min(i128::from(i64::MAX)) as i64)
+}
+
+/// Seconds per row of every shard: its own if measured, else its family's, else as configured.
+/// The flag says whether it was measured at all.
+pub fn row_times(policy: &Policy, state: &State) -> Vec<(f64, bool)> {
+    let mut families: Vec<(&str, u64, f64)> = Vec::new();
+    for record in &state.shards {
+        if record.pace.rows == 0 {
+            continue;
+        }
+        let (rows, time) = (u64::from(record.pace.rows), record.pace.time.as_f64());
+        match families.iter_mut().find(|(name, ..)| *name == record.id.family) {
+            Some(entry) => {
+                entry.1 += rows;
+                entry.2 += time;
+            }
+            None => families.push((&record.id.family, rows, time)),
+        }
+    }
+    let of = |(shard, record): (&Shard, &ShardRecord)| {
+        if let Some(own) = record.pace.seconds_per_row() {
+            return (own, true);
+        }
+        let family = families.iter().find(|(name, ..)| *name == shard.id.family);
+        match family {
+            Some((_, rows, time)) => (time / *rows as f64, true),
+            None => (shard.row_time.as_f64(), false),
+        }
+    };
+    policy.shards.iter().zip(&state.shards).map(of).collect()
+}
+
+/// Rows that are still to be done.
+pub fn rows_left(shard: &Shard, record: &ShardRecord) -> u32 {
+    if is_done(shard, record) { 0 } else { shard.rows.saturating_sub(record.progress.rows) }
+}
+
+pub fn is_done(shard: &Shard, record: &ShardRecord) -> bool {
+    record.finished.is_some_and(|f| f.rows >= shard.rows)
+}

@@ -1,0 +1,210 @@
+//! Which lane each waiting shard belongs in (policy.md section 3), and the moves that bring the
+//! pending ones there. A RUNNING job is never touched.
+
+use crate::model::cluster::JobState;
+use crate::model::id::JobId;
+use crate::model::observation::Cluster;
+use crate::model::policy::{Lane, Lanes, Policy};
+use crate::model::request::Change;
+use crate::model::state::{ShardRecord, State};
+use crate::model::units::Time;
+
+use super::lpt::Lpt;
+use super::plan::{Action, Purpose, Target};
+use super::reconcile::target;
+use super::roster::{Roster, lane_of};
+
+/// GPUs of the own lane that nobody runs on or waits for, our own pending jobs not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// The lane's size cannot be known.
+    Unknown,
+    /// Slurm sets no limit.
+    Unlimited,
+    Gpus {
+        free: u32,
+        size: u32,
+    },
+}
+
+/// Who is in the own lane now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OwnLane {
+    pub running_ours: u32,
+    pub running_others: u32,
+    pub pending_others: u32,
+}
+
+pub fn own_lane(lanes: &Lanes, cluster: &Cluster, roster: &Roster<'_>) -> OwnLane {
+    let mut lane = OwnLane::default();
+    for job in &cluster.jobs {
+        if job.state.is_over() || lane_of(Some(lanes), job) != Some(Lane::Own) {
+            continue;
+        }
+        // A job whose request cannot be read holds at least one GPU.
+        let gpus = job.gpus.unwrap_or(1);
+        match (job.state.holds_gpus(), roster.is_ours(job.id)) {
+            (true, true) => lane.running_ours += gpus,
+            (true, false) => lane.running_others += gpus,
+            (false, true) => {}
+            (false, false) => lane.pending_others += gpus,
+        }
+    }
+    lane
+}
+
+pub fn room(lanes: &Lanes, state: &State, lane: &OwnLane) -> Room {
+    let size = match (lanes.own_gpus, state.learned.own_gpus) {
+        (Some(configured), _) => configured,
+        (None, Some((Some(limit), _))) => limit,
+        (None, Some((None, _))) => return Room::Unlimited,
+        (None, None) => return Room::Unknown,
+    };
+    let taken = lane.running_ours + lane.running_others + lane.pending_others;
+    Room::Gpus { free: size.saturating_sub(taken), size }
+}
+
+/// The place of one waiting shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat {
+    pub shard: usize,
+    pub lane: Lane,
+    /// Among the K that wait in own beyond its room.
+    pub parked: bool,
+}
+
+/// Own for as many as it has room for now, plus K parked; extra for the rest. `waiting` is in LPT
+/// order and holds both pending jobs and shards about to be submitted.
+pub fn seats(policy: &Policy, lanes: &Lanes, room: Room, waiting: &[Waiting]) -> Vec<Seat> {
+    let mut free = match room {
+        Room::Unknown => 0,
+        Room::Unlimited => u32::MAX,
+        Room::Gpus { free, .. } => free,
+    };
+    let mut parked = 0;
+    let mut seats = Vec::with_capacity(waiting.len());
+    for shard in waiting {
+        let gpus = policy.shards[shard.shard].gpus;
+        let never_fits = matches!(room, Room::Gpus { size, .. } if gpus > size);
+        let (lane, is_parked) = if never_fits {
+            (Lane::Extra, false)
+        } else if gpus <= free {
+            free -= gpus;
+            (Lane::Own, false)
+        } else if parked < lanes.park {
+            parked += 1;
+            (Lane::Own, true)
+        } else if room == Room::Unknown && shard.job.is_none() {
+            // The field's way: in own first; the next cycle promotes what still pends.
+            (Lane::Own, false)
+        } else {
+            (Lane::Extra, false)
+        };
+        seats.push(Seat { shard: shard.shard, lane, parked: is_parked });
+    }
+    seats
+}
+
+/// A shard that waits: pending in Slurm (with its job), or about to be submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    pub shard: usize,
+    pub job: Option<JobId>,
+}
+
+/// Our pending jobs that Slurm could start in either lane: not held, not waiting for something
+/// else than GPUs, not being stopped, and ours to change.
+pub fn movable(state: &State, me: u32) -> Vec<Waiting> {
+    let pending = |(shard, record): (usize, &ShardRecord)| {
+        let live = record.live()?;
+        let can = live.state == JobState::Pending
+            && live.absent.is_none()
+            && live.lane.is_some()
+            && live.stop.is_none()
+            && live.attempt.uid == me
+            && live.attempt.pin.is_none()
+            && !is_stuck(&live.reason);
+        can.then_some(Waiting { shard, job: Some(live.job) })
+    };
+    state.shards.iter().enumerate().filter_map(pending).collect()
+}
+
+/// Pending reasons of Slurm that no lane helps with: a person's hold, a dependency.
+pub fn is_stuck(reason: &str) -> bool {
+    ["JobHeld", "Dependency", "BadConstraints", "PartitionConfig"]
+        .iter()
+        .any(|word| reason.starts_with(word))
+}
+
+/// The moves that bring pending jobs where they belong: one update per direction.
+pub fn moves(lanes: &Lanes, state: &State, seats: &[Seat], now: Time) -> Vec<Action> {
+    let mut out = Vec::new();
+    for to in [Lane::Own, Lane::Extra] {
+        let jobs: Vec<Target> = seats
+            .iter()
+            .filter(|seat| seat.lane == to)
+            .filter_map(|seat| {
+                let record = &state.shards[seat.shard];
+                let live = record.live()?;
+                let refused =
+                    record.move_refused.as_ref().is_some_and(|r| r.to == to && r.until > now);
+                (live.lane != Some(to) && !refused)
+                    .then(|| target(seat.shard, &record.id, live.job))
+            })
+            .collect();
+        if !jobs.is_empty() {
+            let spec = lanes.spec(to).clone();
+            let change =
+                Change::Lane { qos: spec.qos, partition: spec.partition, account: spec.account };
+            out.push(Action::Update { purpose: Purpose::Move(to), change, jobs });
+        }
+    }
+    out
+}
+
+/// Slurm starts the oldest of equals; the policy wants the longest. Nice may be raised by the
+/// owner, so a shorter job that Slurm would start first is put just behind the longer one.
+///
+/// Only jobs that pend in own and stay there are ordered, and only where Slurm's own priority
+/// order is not LPT already: a nice value also puts a job behind other people's.
+pub fn order(state: &State, roster: &Roster<'_>, seats: &[Seat], lpt: &Lpt) -> Vec<Action> {
+    /// More than the age factor moves between two cycles of one lane's jobs.
+    const MARGIN: u64 = 10;
+    let mut wanted: Vec<(i64, Target)> = Vec::new();
+    let mut above: Option<(u64, JobId, f64)> = None;
+    for seat in seats.iter().filter(|seat| seat.lane == Lane::Own) {
+        let record = &state.shards[seat.shard];
+        let Some(live) = record.live().filter(|live| live.lane == Some(Lane::Own)) else {
+            continue;
+        };
+        let Some(job) = roster.by_id(live.job) else { continue };
+        // Priority 0 is a held job, or one that Slurm has not weighed yet.
+        let Some(priority) = job.priority.filter(|p| *p > 0) else { continue };
+        let left = lpt.remaining[seat.shard];
+        let mut now = priority;
+        if let Some((bound, older, longer)) = above {
+            let right = priority < bound || (priority == bound && job.id > older) || left == longer;
+            if !right {
+                let down = priority - bound + MARGIN;
+                wanted.push((job.nice + down as i64, target(seat.shard, &record.id, job.id)));
+                now = priority.saturating_sub(down).max(1);
+            }
+        }
+        above = Some((above.map_or(now, |(bound, ..)| bound.min(now)), job.id, left));
+    }
+    wanted.sort_by_key(|(nice, target)| (*nice, target.job));
+    let mut out: Vec<Action> = Vec::new();
+    for (nice, job) in wanted {
+        match out.last_mut() {
+            Some(Action::Update { change: Change::Nice(same), jobs, .. }) if *same == nice => {
+                jobs.push(job);
+            }
+            _ => out.push(Action::Update {
+                purpose: Purpose::Order,
+                change: Change::Nice(nice),
+                jobs: vec![job],
+            }),
+        }
+    }
+    out
+}

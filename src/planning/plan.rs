@@ -1,0 +1,54 @@
+//! The plan as data: complete, so that whoever carries it out decides nothing.
+
+use crate::model::id::{JobId, ShardId};
+use crate::model::policy::Lane;
+use crate::model::request::{Change, Request};
+use crate::model::state::{Attempt, Stop};
+
+use super::event::Event;
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plan {
+    /// In the order in which they are to be carried out.
+    pub actions: Vec<Action>,
+    pub events: Vec<Event>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    Cancel {
+        why: Stop,
+        jobs: Vec<Target>,
+    },
+    /// One scontrol for all jobs that go the same way.
+    Update {
+        purpose: Purpose,
+        change: Change,
+        jobs: Vec<Target>,
+    },
+    Submit(Box<Submit>),
+}
+
+/// What an update is for; tells the verification which column to read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    Move(Lane),
+    /// LPT order among our own pending jobs of a lane.
+    Order,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Index of the shard in the policy.
+    pub shard: usize,
+    pub id: ShardId,
+    pub job: JobId,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Submit {
+    pub shard: usize,
+    pub id: ShardId,
+    pub attempt: Attempt,
+    pub request: Request,
+}

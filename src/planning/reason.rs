@@ -1,0 +1,106 @@
+//! Why each shard is (not) running: exactly one reason, for every shard, also where nothing is
+//! done about it.
+
+use crate::model::cluster::JobState;
+use crate::model::policy::{Policy, Shard};
+use crate::model::reason::Reason;
+use crate::model::state::{Gate, HeldWhy, Live, ShardRecord, Slot};
+
+use super::measure::is_done;
+use super::parking::{Seat, is_stuck};
+
+/// The reason that the record alone gives, whatever the cluster does: what a person or a rule
+/// decided. `None`: it depends on Slurm, and the last cycle's answer stands.
+pub fn standing(shard: &Shard, record: &ShardRecord) -> Option<Reason> {
+    let in_slurm = !matches!(record.slot, Slot::Free);
+    if !in_slurm && is_done(shard, record) {
+        return Some(Reason::Done);
+    }
+    if let Slot::Live(live) = &record.slot
+        && live.stop.is_none()
+    {
+        return None;
+    }
+    match &record.gate {
+        Gate::Cancelled { by, .. } if !in_slurm => {
+            return Some(Reason::Cancelled { by: by.clone() });
+        }
+        Gate::Held { why, .. } if !in_slurm => return Some(held(why)),
+        Gate::Refused { text, .. } if !in_slurm => {
+            return Some(Reason::Refused { text: text.clone() });
+        }
+        _ => {}
+    }
+    if let Some(over) = record.over_cap
+        && !in_slurm
+    {
+        return Some(Reason::OverCap { spent: over.spent, cap: over.cap });
+    }
+    match (&record.gate, &record.slot) {
+        (Gate::Backoff { until }, Slot::Free) => {
+            Some(Reason::Backoff { until: *until, failures: record.failures })
+        }
+        (_, Slot::Live(live)) => Some(Reason::Stopping { job: live.job }),
+        _ => None,
+    }
+}
+
+fn held(why: &HeldWhy) -> Reason {
+    match why {
+        HeldWhy::Person { by } => Reason::HeldByPerson { by: by.clone() },
+        HeldWhy::JobCancelled { job, by } => Reason::JobCancelled { job: *job, by: *by },
+        HeldWhy::Failures { count, log } => {
+            Reason::TooManyFailures { count: *count, last: log.last().cloned().unwrap_or_default() }
+        }
+        HeldWhy::TopTier => Reason::TopTierOutOfMemory,
+        HeldWhy::HostMemory => Reason::HostOutOfMemory,
+    }
+}
+
+/// Where a shard stands among those that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    pub seat: Option<Seat>,
+    /// In LPT order, from 1; 0 for one that does not wait.
+    pub rank: u32,
+    pub of: u32,
+}
+
+/// The reason of a shard that Slurm, or a submission, has to do with.
+pub fn of_slot(policy: &Policy, shard: &Shard, record: &ShardRecord, place: Place) -> Reason {
+    if let Some(reason) = standing(shard, record) {
+        return reason;
+    }
+    match &record.slot {
+        Slot::Live(live) => of_live(live, place),
+        Slot::Submitting(intent) => {
+            Reason::OutcomeUnknown { since: intent.attempt.asked_at, said: intent.said.clone() }
+        }
+        Slot::Settling(end) => Reason::Settling { until: end.seen_at + policy.rules.settle },
+        Slot::Free => match &record.progress.gap {
+            Some(gap) => Reason::SlurmBusy { said: format!("its files cannot be read: {gap}") },
+            None => Reason::SubmitBudget { rank: place.rank },
+        },
+    }
+}
+
+fn of_live(live: &Live, place: Place) -> Reason {
+    if let Some(absent) = live.absent {
+        return Reason::EndUnknown { since: absent.since, said: "not in the queue".into() };
+    }
+    match &live.state {
+        JobState::Running => Reason::Running { node: live.nodes.join(",") },
+        JobState::Pending if is_stuck(&live.reason) => {
+            Reason::StuckInSlurm { slurm: live.reason.clone() }
+        }
+        JobState::Pending => Reason::PendingInSlurm {
+            lane: live.lane,
+            parked: place.seat.is_some_and(|seat| seat.parked),
+            rank: place.rank,
+            of: place.of,
+            slurm: live.reason.clone(),
+        },
+        JobState::Alive(word) => Reason::InSlurm { word: word.clone() },
+        JobState::Over(word) => Reason::InSlurm { word: word.word().to_owned() },
+    }
+}

@@ -1,0 +1,435 @@
+//! What we knew, what Slurm says -> what is so now.
+//!
+//! One rule above all: a job that is not in the queue has not thereby ended, and a submission
+//! without an answer has not thereby failed (policy.md section 2.1, slurm.md "Ending").
+
+use std::collections::HashMap;
+use std::mem;
+
+use crate::model::cluster::{JobState, QueueJob};
+use crate::model::id::{JobId, ShardId, Token};
+use crate::model::observation::{GapKind, Observation, PastJob};
+use crate::model::policy::Policy;
+use crate::model::state::{Absence, Attempt, End, EndHow, Intent, Live, ShardRecord, Slot, State};
+use crate::model::units::{GpuSeconds, Secs, Time};
+
+use super::event::{Event, What};
+use super::plan::Target;
+use super::roster::{Ours, Roster, lane_of};
+
+/// A job that neither the queue nor accounting knows is given up after this long, and not before
+/// this many healthy queues were seen without it: accounting lags by minutes, not by hours.
+const VANISH_AFTER: Secs = Secs::minutes(5);
+const VANISH_LOOKS: u32 = 3;
+/// Accounting says "running", the controller has not known the job for this long: a runaway record.
+const RUNAWAY_AFTER: Secs = Secs::hours(1);
+
+/// What this cycle must ask beyond the two probes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Questions {
+    /// Names to ask accounting about, and the earliest of their submissions.
+    pub names: Vec<String>,
+    pub since: Option<Time>,
+    /// Shards whose files are to be read.
+    pub measure: Vec<usize>,
+    /// Shards whose job ended, with the job whose log tells more.
+    pub logs: Vec<(usize, JobId)>,
+}
+
+/// Cycles this far apart read the files of shards that wait again, in case somebody else worked
+/// on them; those that run or just ended are read in every cycle.
+const REMEASURE: Secs = Secs::minutes(10);
+
+pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time) -> Questions {
+    let mut asked = Questions::default();
+    for (i, record) in state.shards.iter().enumerate() {
+        let mut ask = |attempt: &Attempt| {
+            asked.names.push(attempt.token.name.clone());
+            // An hour of slack: the clocks of this host and of the controller may differ.
+            let from = attempt.asked_at - Secs::hours(1);
+            asked.since = Some(asked.since.map_or(from, |s| s.min(from)));
+        };
+        let fresh = record.progress.measured_at.is_some_and(|at| now.since(at) < REMEASURE)
+            && record.progress.gap.is_none();
+        let finished = record.finished.is_some_and(|f| f.rows >= policy.shards[i].rows);
+        let measure = match &record.slot {
+            Slot::Free => !finished && !fresh,
+            Slot::Submitting(intent) => {
+                if find(roster, i, &intent.attempt).is_none() {
+                    ask(&intent.attempt);
+                }
+                !fresh
+            }
+            Slot::Live(live) => match find_live(roster, i, live) {
+                None => {
+                    ask(&live.attempt);
+                    asked.logs.push((i, live.job));
+                    true
+                }
+                Some(job) => {
+                    if job.state.is_over() {
+                        asked.logs.push((i, live.job));
+                    }
+                    job.state != JobState::Pending || record.progress.measured_at.is_none()
+                }
+            },
+            Slot::Settling(end) => {
+                asked.logs.push((i, end.job));
+                true
+            }
+        };
+        if measure {
+            asked.measure.push(i);
+        }
+    }
+    asked
+}
+
+/// Brings every record up to what Slurm shows. Returns twins that may be cancelled.
+pub fn reconcile(
+    policy: &Policy,
+    state: &mut State,
+    seen: &Observation,
+    roster: &Roster<'_>,
+    now: Time,
+    events: &mut Vec<Event>,
+) -> Vec<Target> {
+    let past = Past::new(state, seen);
+    if matches!(&seen.accounting, Some(Err(gap)) if gap.kind == GapKind::Off) {
+        state.learned.accounting_off = true;
+    }
+    let mut twins = Vec::new();
+    for i in 0..state.shards.len() {
+        let record = &mut state.shards[i];
+        let before = mem::replace(&mut record.slot, Slot::Free);
+        let mut step = Step { policy, record, roster, past: &past, shard: i, now, events };
+        let after = match before {
+            Slot::Free => step.adopt_stray(Slot::Free),
+            Slot::Settling(end) => step.adopt_stray(Slot::Settling(end)),
+            Slot::Submitting(intent) => step.settle(intent),
+            Slot::Live(live) => step.follow(live),
+        };
+        record.slot = after;
+        twins.extend(twins_of(record, roster, i, seen.cluster.me, now, events));
+    }
+    twins
+}
+
+/// What accounting said, by job name.
+struct Past<'a> {
+    rows: HashMap<&'a str, Vec<&'a PastJob>>,
+    /// Why nothing can be read; `None`: it answered (or was not asked).
+    gap: Option<&'a str>,
+    off: bool,
+}
+
+impl<'a> Past<'a> {
+    fn new(state: &State, seen: &'a Observation) -> Past<'a> {
+        let mut past = Past { rows: HashMap::new(), gap: None, off: state.learned.accounting_off };
+        match &seen.accounting {
+            None => {}
+            Some(Err(gap)) if gap.kind == GapKind::Off => past.off = true,
+            Some(Err(gap)) => past.gap = Some(&gap.detail),
+            Some(Ok(rows)) => {
+                for row in rows {
+                    past.rows.entry(row.name.as_str()).or_default().push(row);
+                }
+            }
+        }
+        past
+    }
+
+    /// The last thing accounting knows of this attempt; `job` where its id is known.
+    fn of(&self, attempt: &Attempt, job: Option<JobId>) -> Option<&'a PastJob> {
+        let rows = self.rows.get(attempt.token.name.as_str())?;
+        let ours = rows.iter().copied().filter(|row| {
+            row.uid == attempt.uid
+                && job.is_none_or(|id| id == row.id)
+                && (row.comment.is_empty() || row.comment == attempt.token.comment)
+                // Names repeat when a state was lost and made anew: then only time tells.
+                && row.submitted.is_none_or(|at| at >= attempt.asked_at - Secs::hours(1))
+        });
+        // A requeued job has a row for each run: one that still lives wins, else the latest.
+        ours.max_by_key(|row| (row.end.is_none(), row.submitted, row.started, row.id))
+    }
+}
+
+/// One shard in one cycle.
+struct Step<'s, 'a> {
+    policy: &'s Policy,
+    record: &'s mut ShardRecord,
+    roster: &'s Roster<'a>,
+    past: &'s Past<'a>,
+    shard: usize,
+    now: Time,
+    events: &'s mut Vec<Event>,
+}
+
+impl Step<'_, '_> {
+    fn tell(&mut self, what: What) {
+        self.events.push(Event { at: self.now, shard: Some(self.record.id.clone()), what });
+    }
+
+    /// A live job of ours that the record does not know: after a crash, or after a submission
+    /// that was given up and came through all the same. It is taken, never doubled.
+    fn adopt_stray(&mut self, otherwise: Slot) -> Slot {
+        let Some(stray) =
+            self.roster.of(self.shard).iter().find(|ours| !ours.job.state.is_over()).copied()
+        else {
+            return otherwise;
+        };
+        self.record.attempts = self.record.attempts.max(stray.attempt);
+        let attempt = Attempt {
+            number: stray.attempt,
+            token: Token { name: stray.job.name.clone(), comment: stray.job.comment.clone() },
+            lane: lane_of(self.policy.lanes.as_ref(), stray.job),
+            gpus: stray.job.gpus.unwrap_or(self.policy.shards[self.shard].gpus),
+            pin: None,
+            rows_before: self.record.progress.rows,
+            asked_at: stray.job.submitted.unwrap_or(self.now),
+            uid: stray.job.uid,
+        };
+        self.adopt(attempt, stray.job)
+    }
+
+    fn adopt(&mut self, attempt: Attempt, job: &QueueJob) -> Slot {
+        self.tell(What::Adopted { job: job.id, attempt: attempt.number });
+        let live = Live {
+            attempt,
+            job: job.id,
+            submitted: job.submitted,
+            state: JobState::Pending,
+            lane: None,
+            qos: String::new(),
+            nodes: Vec::new(),
+            started: None,
+            reason: String::new(),
+            mark: None,
+            absent: None,
+            stop: None,
+        };
+        self.see(live, job)
+    }
+
+    /// sbatch gave no clear answer: the token decides (policy.md section 2.1, contract.md).
+    fn settle(&mut self, mut intent: Intent) -> Slot {
+        if let Some(job) = find(self.roster, self.shard, &intent.attempt) {
+            return self.adopt(intent.attempt, job);
+        }
+        if let Some(row) = self.past.of(&intent.attempt, None) {
+            let Some(how) = row.end else {
+                return Slot::Submitting(intent);
+            };
+            self.tell(What::Adopted { job: row.id, attempt: intent.attempt.number });
+            return self.end_of_past(&intent.attempt, row, EndHow::Word(how));
+        }
+        if let Some(why) = self.past.gap {
+            intent.said = format!("accounting: {why}");
+            return Slot::Submitting(intent);
+        }
+        intent.looks += 1;
+        let since = *intent.quiet_since.get_or_insert(self.now);
+        let long_enough = self.now.since(since) >= self.policy.rules.submit_settle;
+        if long_enough && intent.looks >= VANISH_LOOKS {
+            self.tell(What::SubmissionGivenUp { attempt: intent.attempt.number });
+            return Slot::Free;
+        }
+        Slot::Submitting(intent)
+    }
+
+    fn follow(&mut self, live: Live) -> Slot {
+        match find_live(self.roster, self.shard, &live) {
+            Some(job) => self.see(live, job),
+            None => self.missing(live),
+        }
+    }
+
+    fn see(&mut self, mut live: Live, job: &QueueJob) -> Slot {
+        if let JobState::Over(word) = job.state {
+            // Our jobs are submitted with --no-requeue; where a site or a person changed that,
+            // the same id may come back, so the word is not the end yet.
+            if !(word.may_return() && job.requeue) {
+                let end = End {
+                    attempt: live.attempt.number,
+                    job: live.job,
+                    how: EndHow::Word(word),
+                    started: job.started.filter(|_| !job.nodes.is_empty()),
+                    ended: job.ends.unwrap_or(self.now),
+                    seen_at: self.now,
+                    rows_before: live.attempt.rows_before,
+                    gpus: live.attempt.gpus,
+                    exit: String::new(),
+                    nodes: job.nodes.clone(),
+                    mark: live.mark,
+                    stop: live.stop,
+                    cancelled_by: None,
+                };
+                return self.end(end);
+            }
+        }
+        let was_running = live.started.is_some();
+        let runs = job.state.holds_gpus();
+        live.state = job.state.clone();
+        live.lane = lane_of(self.policy.lanes.as_ref(), job);
+        live.qos.clone_from(&job.qos);
+        live.nodes.clone_from(&job.nodes);
+        live.reason.clone_from(&job.reason);
+        live.submitted = job.submitted.or(live.submitted);
+        live.absent = None;
+        live.started = if runs { job.started.or(live.started).or(Some(self.now)) } else { None };
+        if runs && !was_running {
+            live.mark = None;
+            self.tell(What::Started { job: live.job, lane: live.lane, node: live.nodes.join(",") });
+        }
+        Slot::Live(live)
+    }
+
+    /// Not in a healthy queue: accounting decides, and until it can nothing is decided.
+    fn missing(&mut self, mut live: Live) -> Slot {
+        let first = live.absent.is_none();
+        let absent = live.absent.get_or_insert(Absence { since: self.now, looks: 0 });
+        absent.looks += 1;
+        let Absence { since, looks } = *absent;
+        let away = self.now.since(since);
+        let row = self.past.of(&live.attempt, Some(live.job));
+        if let Some((row, how)) = row.and_then(|row| Some((row, row.end?))) {
+            return self.end_of_live(&live, row, EndHow::Word(how));
+        }
+        let patience = match (row, self.past.gap) {
+            (_, Some(why)) => {
+                if first {
+                    self.tell(What::EndPutOff { job: live.job, why: why.to_owned() });
+                }
+                return Slot::Live(live);
+            }
+            (Some(_), None) => RUNAWAY_AFTER,
+            (None, None) => VANISH_AFTER,
+        };
+        if looks >= VANISH_LOOKS && away >= patience {
+            let end = End { ended: since, ..self.bare_end(&live, EndHow::Vanished) };
+            return self.end(end);
+        }
+        if first {
+            let why = match (row, self.past.off) {
+                (Some(_), _) => "accounting still lists it as live",
+                (None, true) => "this cluster keeps no accounting",
+                (None, false) => "accounting does not know it yet",
+            };
+            self.tell(What::EndPutOff { job: live.job, why: why.to_owned() });
+        }
+        Slot::Live(live)
+    }
+
+    fn bare_end(&self, live: &Live, how: EndHow) -> End {
+        End {
+            attempt: live.attempt.number,
+            job: live.job,
+            how,
+            started: live.started,
+            ended: self.now,
+            seen_at: self.now,
+            rows_before: live.attempt.rows_before,
+            gpus: live.attempt.gpus,
+            exit: String::new(),
+            nodes: live.nodes.clone(),
+            mark: live.mark,
+            stop: live.stop,
+            cancelled_by: None,
+        }
+    }
+
+    fn end_of_live(&mut self, live: &Live, row: &PastJob, how: EndHow) -> Slot {
+        let end = End {
+            started: row.started.filter(|_| !row.nodes.is_empty()),
+            ended: row.ended.unwrap_or(self.now),
+            exit: row.exit.clone(),
+            nodes: row.nodes.clone(),
+            cancelled_by: row.cancelled_by,
+            ..self.bare_end(live, how)
+        };
+        self.end(end)
+    }
+
+    fn end_of_past(&mut self, attempt: &Attempt, row: &PastJob, how: EndHow) -> Slot {
+        let end = End {
+            attempt: attempt.number,
+            job: row.id,
+            how,
+            started: row.started.filter(|_| !row.nodes.is_empty()),
+            ended: row.ended.unwrap_or(self.now),
+            seen_at: self.now,
+            rows_before: attempt.rows_before,
+            gpus: attempt.gpus,
+            exit: row.exit.clone(),
+            nodes: row.nodes.clone(),
+            mark: None,
+            stop: None,
+            cancelled_by: row.cancelled_by,
+        };
+        self.end(end)
+    }
+
+    /// The one place where a run becomes past: its GPU-seconds are counted here, from Slurm's own
+    /// times, exactly once.
+    fn end(&mut self, end: End) -> Slot {
+        if let Some(started) = end.started {
+            self.record.ran += GpuSeconds::of(end.gpus, end.ended.since(started));
+        }
+        Slot::Settling(end)
+    }
+}
+
+/// The job of an attempt whose id is not known yet.
+fn find<'a>(roster: &Roster<'a>, shard: usize, attempt: &Attempt) -> Option<&'a QueueJob> {
+    roster
+        .of(shard)
+        .iter()
+        .map(|ours| ours.job)
+        .find(|job| job.uid == attempt.uid && job.comment == attempt.token.comment)
+}
+
+/// The job of a live record: same id, user and name; and the comment, or where somebody changed
+/// that, the submit time.
+fn find_live<'a>(roster: &Roster<'a>, shard: usize, live: &Live) -> Option<&'a QueueJob> {
+    let token = &live.attempt.token;
+    let same = |job: &&QueueJob| {
+        job.id == live.job
+            && job.uid == live.attempt.uid
+            && job.name == token.name
+            && (job.comment == token.comment
+                || (job.submitted.is_some() && job.submitted == live.submitted))
+    };
+    let listed = roster.of(shard).iter().map(|ours| ours.job).find(same);
+    listed.or_else(|| roster.by_id(live.job).filter(same))
+}
+
+/// Live jobs of a shard beside the one that its record holds. The record's own is kept; another
+/// that still pends may be cancelled, one that runs is only told: it may be doing real work.
+fn twins_of(
+    record: &ShardRecord,
+    roster: &Roster<'_>,
+    shard: usize,
+    me: u32,
+    now: Time,
+    events: &mut Vec<Event>,
+) -> Vec<Target> {
+    let Some(live) = record.live() else { return Vec::new() };
+    let is_other = |ours: &&Ours<'_>| ours.job.id != live.job && !ours.job.state.is_over();
+    let mut cancel = Vec::new();
+    for ours in roster.of(shard).iter().filter(is_other) {
+        let cancelled = ours.job.state == JobState::Pending && ours.job.uid == me;
+        events.push(Event {
+            at: now,
+            shard: Some(record.id.clone()),
+            what: What::Twin { kept: live.job, other: ours.job.id, cancelled },
+        });
+        if cancelled {
+            cancel.push(target(shard, &record.id, ours.job.id));
+        }
+    }
+    cancel
+}
+
+pub fn target(shard: usize, id: &ShardId, job: JobId) -> Target {
+    Target { shard, id: id.clone(), job }
+}

@@ -1,0 +1,148 @@
+//! What an end means: come back at once, wait, or ask a person.
+//!
+//! Rows decide, not exit codes (slurm.md "Ending"). A preemption is never a failure.
+
+use crate::model::cluster::EndWord;
+use crate::model::observation::Observation;
+use crate::model::policy::{Policy, Rules, Shard};
+use crate::model::state::{End, EndHow, Gate, HeldWhy, ShardRecord, Slot, State};
+use crate::model::units::{Secs, Time};
+
+use super::event::{Event, What};
+use super::measure::is_done;
+
+/// No back-off is longer than this (contract.md, `backoff`).
+const LONGEST_BACKOFF: Secs = Secs::hours(1);
+/// Log lines shown with a shard that is held.
+const LOG_LINES: usize = 5;
+
+/// Judges every job that ended, and opens the gates whose time has come.
+pub fn judge(
+    policy: &Policy,
+    state: &mut State,
+    seen: &Observation,
+    now: Time,
+    events: &mut Vec<Event>,
+) {
+    for (i, shard) in policy.shards.iter().enumerate() {
+        let record = &mut state.shards[i];
+        if matches!(record.gate, Gate::Backoff { until } if until <= now) {
+            record.gate = Gate::Open;
+        }
+        let Slot::Settling(end) = &record.slot else { continue };
+        let verdict = verdict(record, end, shard, &policy.rules, now);
+        if verdict == Verdict::Wait {
+            continue;
+        }
+        let log = seen.logs.iter().find(|(at, _)| *at == i).map_or("", |(_, text)| text.as_str());
+        let tell =
+            |record: &ShardRecord, what| Event { at: now, shard: Some(record.id.clone()), what };
+        let new_rows = record.progress.rows.saturating_sub(end.rows_before);
+        events.push(tell(record, What::Ended { job: end.job, how: end.how, new_rows }));
+        let end = end.clone();
+        record.slot = Slot::Free;
+        record.queued_since = now;
+        match verdict {
+            Verdict::Wait | Verdict::Free => {}
+            Verdict::Preempted => record.preemptions += 1,
+            Verdict::Progress => record.failures = 0,
+            Verdict::CancelledByOther => {
+                let why = HeldWhy::JobCancelled { job: end.job, by: end.cancelled_by };
+                events.push(tell(
+                    record,
+                    What::Held { why: "its job was cancelled by somebody".into() },
+                ));
+                record.gate = Gate::Held { why, at: now };
+            }
+            Verdict::Failure => {
+                record.failures += 1;
+                if let Some(what) = punish(record, &end, &policy.rules, log, now) {
+                    events.push(tell(record, what));
+                }
+            }
+        }
+        record.last_end = Some(end);
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Late files may still come.
+    Wait,
+    /// Nobody's fault, nothing to count.
+    Free,
+    Preempted,
+    /// It brought new rows: any count of failures starts again.
+    Progress,
+    Failure,
+    CancelledByOther,
+}
+
+fn verdict(record: &ShardRecord, end: &End, shard: &Shard, rules: &Rules, now: Time) -> Verdict {
+    if is_done(shard, record) {
+        return Verdict::Progress;
+    }
+    if end.stop.is_some() {
+        return Verdict::Free;
+    }
+    let word = match end.how {
+        EndHow::Word(word) => Some(word),
+        EndHow::Vanished => None,
+    };
+    match word {
+        Some(EndWord::Preempted) => return Verdict::Preempted,
+        Some(word) if word.may_return() => return Verdict::Free,
+        Some(EndWord::Cancelled) => return Verdict::CancelledByOther,
+        _ => {}
+    }
+    let gained = record.progress.rows > end.rows_before;
+    let settled = now.since(end.seen_at) >= rules.settle;
+    // A program that says it is finished and is not may have files on their way. So may one that
+    // brought nothing; one that failed after new rows just goes on.
+    let files_may_come = word == Some(EndWord::Completed) || !gained;
+    if (files_may_come && !settled) || record.progress.gap.is_some() {
+        return Verdict::Wait;
+    }
+    if gained { Verdict::Progress } else { Verdict::Failure }
+}
+
+fn punish(
+    record: &mut ShardRecord,
+    end: &End,
+    rules: &Rules,
+    log: &str,
+    now: Time,
+) -> Option<What> {
+    if record.failures >= rules.max_failures {
+        let why = if end.how == EndHow::Word(EndWord::OutOfMemory) {
+            HeldWhy::HostMemory
+        } else {
+            let lines: Vec<&str> = log.lines().filter(|l| !l.trim().is_empty()).collect();
+            let last = lines.iter().skip(lines.len().saturating_sub(LOG_LINES));
+            HeldWhy::Failures {
+                count: record.failures,
+                log: last.map(|line| (*line).to_owned()).collect(),
+            }
+        };
+        record.gate = Gate::Held { why, at: now };
+        let count = record.failures;
+        return Some(What::Held { why: format!("{count} failures in a row without a new row") });
+    }
+    let doublings = record.failures.saturating_sub(1).min(16);
+    let wait = Secs(rules.backoff.0.saturating_mul(1 << doublings)).min(LONGEST_BACKOFF);
+    if wait.0 <= 0 {
+        return None;
+    }
+    record.gate = Gate::Backoff { until: now + wait };
+    Some(What::BackedOff { until: now + wait, failures: record.failures })
+}
+
+/// A person wants no more of it, and Slurm still has its job.
+pub fn cancelled_but_live(state: &State) -> Vec<super::plan::Target> {
+    let live = |(i, record): (usize, &ShardRecord)| {
+        let job = record.live()?.job;
+        matches!(record.gate, Gate::Cancelled { .. })
+            .then(|| super::reconcile::target(i, &record.id, job))
+    };
+    state.shards.iter().enumerate().filter_map(live).collect()
+}
