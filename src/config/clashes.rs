@@ -1,13 +1,13 @@
 //! Shards that would count each other's rows or take each other's name, and a backfill that would
 //! stop babysit's own jobs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::document::{Sink, line_in};
 use super::fault::Fault;
 use super::surroundings::Surroundings;
 use super::{Loaded, key_of};
-use crate::model::policy::{Backfill, CostIn, Lane, Policy, RowsIn, Shard};
+use crate::model::policy::{Backfill, CostIn, Lane, LaneSpec, Policy, RowsIn, Shard};
 
 /// Two shards with one place for their rows or their money, or with one job name.
 pub(super) fn between_shards(shards: &[Shard], sink: &mut Sink) {
@@ -47,16 +47,25 @@ fn each_its_own<'a>(
     sink: &mut Sink,
 ) {
     let mut first: HashMap<&str, &Shard> = HashMap::new();
+    // One fault a key: two families of a thousand shards that clash make one slip, not a thousand.
+    let mut clashes: BTreeMap<String, (&Shard, &Shard, usize)> = BTreeMap::new();
     for (shard, place) in places {
         let Some(place) = place else { continue };
-        let Some(other) = first.get(place) else {
+        if let Some(other) = first.get(place) {
+            let key = key_of(&sink.lines, &shard.id, key);
+            clashes.entry(key).or_insert((other, shard, 0)).2 += 1;
+        } else {
             first.insert(place, shard);
-            continue;
-        };
-        let key = key_of(&sink.lines, &shard.id, key);
+        }
+    }
+    for (key, (one, other, pairs)) in clashes {
         if !told.contains(&key) {
-            let text = format!("{} and {} would {clash}", other.id, shard.id);
-            sink.fault(&key, text, "give each its own");
+            let more = match pairs {
+                1 => String::new(),
+                pairs => format!(", and so would {} more", pairs - 1),
+            };
+            let text = format!("{} and {} would {clash}{more}", one.id, other.id);
+            sink.fault(&key, text, "give each shard its own");
         }
     }
 }
@@ -128,7 +137,7 @@ fn laned(
     policy: &Policy,
     value: &str,
     what: &str,
-    of: impl Fn(&crate::model::policy::LaneSpec) -> &Option<String>,
+    of: impl Fn(&LaneSpec) -> &Option<String>,
     options: [&str; 2],
 ) -> Option<String> {
     let same = |other: &str| other.eq_ignore_ascii_case(value);

@@ -165,8 +165,12 @@ impl<'a> Section<'a> {
     pub fn of(sink: &mut Sink, key: String, value: &'a DeValue<'a>, known: &[&str]) -> Section<'a> {
         let DeValue::Table(table) = value else {
             let line = sink.line_of(&key);
-            let parsed = values::wrong_type::<()>(value, "a table", &format!("[{key}]"));
-            sink.accept(line, &key, parsed);
+            let example = match key.rsplit('.').next() {
+                Some("done") => "{ glob = \"runs/{shard}/row_*.json\" }".to_owned(),
+                Some("cost") => "{ jsonl = \"runs/{shard}.jsonl\", field = \"usd\" }".to_owned(),
+                _ => format!("[{key}]"),
+            };
+            sink.accept(line, &key, values::wrong_type::<()>(value, "a table", &example));
             return Section { key, table: None, present: true };
         };
         let section = Section { key, table: Some(table), present: true };

@@ -78,7 +78,7 @@ pub(super) fn unknown_key_hint(word: &str, known: &[&str]) -> Option<String> {
             .collect();
         if homes.is_empty() {
             match known {
-                [] => None,
+                [] => Some("no key belongs here: the header alone is the whole entry".to_owned()),
                 known => Some(format!("known here: {}", known.join(", "))),
             }
         } else {

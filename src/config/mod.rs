@@ -9,6 +9,7 @@ mod family;
 mod fault;
 mod files;
 mod keys;
+mod layers;
 mod sbatch_args;
 mod sections;
 mod shards;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::document::{Field, Sink, dotted};
 use super::family::{RawCost, RawFamily, RawRows, Settings};
 use super::keys::did_you_mean;
+use super::layers::Layers;
 use super::sections::path_in;
 use super::template::{Fill, Template};
 use crate::model::id::ShardId;
@@ -29,40 +30,6 @@ pub(super) struct Context<'a> {
     pub slurm_args: &'a [String],
     pub tiers: &'a [Tier],
     pub labs: Option<&'a BTreeSet<String>>,
-}
-
-/// A family's settings under those of one shard.
-#[derive(Clone, Copy)]
-struct Layers<'a> {
-    family: &'a Settings,
-    shard: Option<&'a Settings>,
-}
-
-impl<'a> Layers<'a> {
-    /// The layer that decides a key: the shard's own where it has it.
-    fn deciding<T: 'a>(self, field: impl Fn(&'a Settings) -> &'a Field<T>) -> &'a Settings {
-        self.shard.filter(|s| !field(s).is_absent()).unwrap_or(self.family)
-    }
-
-    fn field<T>(self, field: impl Fn(&'a Settings) -> &'a Field<T>) -> &'a Field<T> {
-        field(self.deciding(&field))
-    }
-
-    fn get<T>(self, field: impl Fn(&'a Settings) -> &'a Field<T>) -> Option<&'a T> {
-        self.field(field).get()
-    }
-
-    /// Lists add up: the family's, then the shard's own.
-    fn both(self, field: impl Fn(&'a Settings) -> &'a Field<Vec<String>>) -> Vec<String> {
-        let layers = std::iter::once(self.family).chain(self.shard);
-        layers.filter_map(|s| field(s).get()).flatten().cloned().collect()
-    }
-
-    /// Its own way of starting, whichever it is, replaces the family's.
-    fn launching(self) -> &'a Settings {
-        let own = |s: &&Settings| !s.command.is_absent() || !s.script.is_absent();
-        self.shard.filter(own).unwrap_or(self.family)
-    }
 }
 
 /// Layers with every check done: what is left is filling in a shard's name.
