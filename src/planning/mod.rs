@@ -69,13 +69,13 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
     let reserved = kept_off::reserved(&dispatched.placements);
 
     let lpt = Lpt::new(policy, state);
-    let mut waiting = parking::movable(state, me);
+    let mut waiting = parking::movable(state, me, now);
     let mut waits: Vec<Option<Reason>> = vec![None; policy.shards.len()];
     let mut largest = Largest::new(&seen.cluster);
     for shard in submit::ready(policy, state, SubmitMode::Queued) {
         match largest.refuses(policy, state, &seen.cluster, shard) {
             Some(reason) => waits[shard] = Some(reason),
-            None => waiting.push(Waiting { shard, job: None }),
+            None => waiting.push(Waiting { shard, job: None, still_pends: false }),
         }
     }
     waiting.sort_by(|a, b| lpt.compare(policy, a.shard, b.shard));

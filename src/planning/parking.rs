@@ -7,7 +7,7 @@ use crate::model::observation::Cluster;
 use crate::model::policy::{Lane, Lanes, Policy};
 use crate::model::request::Change;
 use crate::model::state::{ShardRecord, Slot, State};
-use crate::model::units::Time;
+use crate::model::units::{Secs, Time};
 
 use super::lpt::Lpt;
 use super::plan::{Action, Purpose, Target};
@@ -129,7 +129,7 @@ pub fn seats(policy: &Policy, lanes: &Lanes, room: Room, waiting: &[Waiting]) ->
         } else if parked < lanes.park {
             parked += 1;
             (Lane::Own, true)
-        } else if room == Room::Unknown && shard.job.is_none() {
+        } else if room == Room::Unknown && !shard.still_pends {
             // The field's way: in own first; the next cycle promotes what still pends.
             (Lane::Own, false)
         } else {
@@ -145,11 +145,16 @@ pub fn seats(policy: &Policy, lanes: &Lanes, room: Room, waiting: &[Waiting]) ->
 pub struct Waiting {
     pub shard: usize,
     pub job: Option<JobId>,
+    /// Slurm has had the time to start it, and did not.
+    pub still_pends: bool,
 }
+
+/// Slurm starts a job that can start within 0.1-4 s (slurm-facts.md section 6 i).
+const START_TIME: Secs = Secs(5);
 
 /// Our pending jobs that Slurm could start in either lane: not held, not waiting for something
 /// else than GPUs, not being stopped, and ours to change.
-pub fn movable(state: &State, me: u32) -> Vec<Waiting> {
+pub fn movable(state: &State, me: u32, now: Time) -> Vec<Waiting> {
     let pending = |(shard, record): (usize, &ShardRecord)| {
         let live = record.live()?;
         let can = live.state == JobState::Pending
@@ -159,7 +164,8 @@ pub fn movable(state: &State, me: u32) -> Vec<Waiting> {
             && live.attempt.uid == me
             && live.attempt.pin.is_none()
             && !is_stuck(&live.reason);
-        can.then_some(Waiting { shard, job: Some(live.job) })
+        let still_pends = now.since(live.attempt.asked_at) >= START_TIME;
+        can.then_some(Waiting { shard, job: Some(live.job), still_pends })
     };
     state.shards.iter().enumerate().filter_map(pending).collect()
 }

@@ -119,8 +119,9 @@ fn f3_among_the_parked_the_longest_starts_first_though_slurm_prefers_the_oldest(
     let mut story = Story::new(campaign(2, oracle(2, 0)), cluster(8, 8));
     story.tick();
     let (older, younger) = ("find/s0", "find/s1");
-    let pace = babysit::model::state::Pace { rows: 1, time: Secs::hours(1) };
-    story.world.state.shards[1].pace = pace;
+    let pace = |hours| babysit::model::state::Pace { rows: 1, time: Secs::hours(hours) };
+    story.world.state.shards[0].pace = pace(1);
+    story.world.state.shards[1].pace = pace(2);
     story.after(Secs(600));
     let bobs = story.world.cluster.history().iter().find(|job| job.user == "bob").map(|job| job.id);
     story.world.cluster.finish(bobs.expect("bob's job"), EndWord::Completed, "0:0").expect("ends");
@@ -260,7 +261,7 @@ fn f7_caps_are_raised_by_a_person_and_by_nothing_else() {
     policy.lanes.as_mut().expect("lanes").own_gpus = Some(8);
     let mut story = Story::new(policy, cluster);
     story.tick();
-    for _ in 0..60 {
+    for _ in 0..180 {
         story.after(Secs::minutes(10));
     }
     let over = story.record("find/s0").clone();
