@@ -129,6 +129,16 @@ pub fn reading(source: &str, run: Result<Outcome, NotFound>) -> Result<String, G
     }
 }
 
+/// What a command that changes something said: an error tells a person what went wrong. Neither
+/// proves anything about the jobs.
+pub fn asked(name: &str, run: &Result<Outcome, NotFound>) -> Result<(), String> {
+    match run {
+        Ok(outcome) if outcome.end == End::Code(0) => Ok(()),
+        Ok(outcome) => Err(format!("{name}: {}", in_words(outcome))),
+        Err(NotFound(text)) => Err(text.clone()),
+    }
+}
+
 /// An answer that cannot be one.
 pub fn unreadable(source: &str, detail: String) -> Gap {
     Gap { kind: GapKind::Unreadable, source: source.to_owned(), detail }

@@ -13,7 +13,7 @@ use crate::model::observation::{Cluster, Gap, GapKind, PastJob, Seen};
 use crate::model::policy::SlurmSettings;
 use crate::model::request::{Asked, Change, Refusal, RefusalClass, Request, Submitted};
 
-use super::command::{Call, End, NotFound, Outcome, render, run};
+use super::command::{Call, NotFound, Outcome, render, run};
 use super::{PastAsk, Scope, Slurm, error, rows, sacct, sbatch, scancel, scontrol, sinfo, squeue};
 
 /// Where sites put Slurm when it is not on cron's PATH.
@@ -221,19 +221,14 @@ impl RealSlurm {
         sinfo::parse(&text, separator).map_err(|fault| error::unreadable(&source, fault))
     }
 
-    /// Runs one command that changes something; `Some` says what went wrong.
-    fn change(&self, name: &'static str, arguments: Vec<String>) -> Option<String> {
-        match self.run(name, arguments, &self.reading_env(), None, self.timeout) {
-            Ok(outcome) if outcome.end == End::Code(0) => None,
-            Ok(outcome) => Some(format!("{name}: {}", error::in_words(&outcome))),
-            Err(NotFound(text)) => Some(text),
-        }
-    }
-
     fn change_all(&self, name: &'static str, calls: impl Iterator<Item = Vec<String>>) -> Asked {
         // All calls are made, whatever the first one says: they concern other jobs.
-        let faults: Vec<String> =
-            calls.filter_map(|arguments| self.change(name, arguments)).collect();
+        let faults: Vec<String> = calls
+            .filter_map(|arguments| {
+                let run = self.run(name, arguments, &self.reading_env(), None, self.timeout);
+                error::asked(name, &run).err()
+            })
+            .collect();
         match faults.into_iter().next() {
             None => Asked::Done,
             Some(fault) => Asked::Failed(fault),
