@@ -13,7 +13,7 @@ use crate::model::observation::{Cluster, Gap, GapKind, PastJob, Seen};
 use crate::model::policy::SlurmSettings;
 use crate::model::request::{Asked, Change, Refusal, RefusalClass, Request, Submitted};
 
-use super::command::{Call, NotFound, Outcome, render, run};
+use super::command::{Call, NotFound, Outcome, quote, render, run};
 use super::{PastAsk, Scope, Slurm, error, rows, sacct, sbatch, scancel, scontrol, sinfo, squeue};
 
 /// Where sites put Slurm when it is not on cron's PATH.
@@ -131,19 +131,16 @@ impl RealSlurm {
         run(&Call { argv: &argv, env, stdin, deadline })
     }
 
-    /// stdout of a reading command. `hidden` is this call's separator, which no person wants to see.
-    fn read(
-        &self,
-        name: &'static str,
-        arguments: Vec<String>,
-        hidden: &str,
-    ) -> Seen<(String, String)> {
-        let shown: Vec<String> = std::iter::once(name.to_owned())
-            .chain(arguments.iter().map(|a| match hidden {
-                "" => a.clone(),
-                hidden => a.replace(hidden, "|"),
-            }))
-            .collect();
+    /// stdout of a reading command, and the command as it is named in faults.
+    fn read(&self, name: &'static str, arguments: Vec<String>) -> Seen<(String, String)> {
+        let mut shown = vec![name.to_owned()];
+        // Lists of columns and names are long, separators are no sight for people.
+        shown.extend(arguments.iter().map(|a| {
+            match a.len() > 40 || a.contains(char::is_control) {
+                true => "...".to_owned(),
+                false => a.clone(),
+            }
+        }));
         let source = render(&shown);
         let run = self.run(name, arguments, &self.reading_env(), None, self.timeout);
         Ok((error::reading(&source, run)?, source))
@@ -212,12 +209,12 @@ impl RealSlurm {
 
     fn read_jobs(&self, scope: Scope, separator: &str) -> Seen<Vec<QueueJob>> {
         let arguments = squeue::argv(scope, self.environment.me, separator);
-        let (text, source) = self.read("squeue", arguments, separator)?;
+        let (text, source) = self.read("squeue", arguments)?;
         squeue::parse(&text, separator).map_err(|fault| error::unreadable(&source, fault))
     }
 
     fn read_nodes(&self, separator: &str) -> Seen<Vec<Node>> {
-        let (text, source) = self.read("sinfo", sinfo::argv(separator), separator)?;
+        let (text, source) = self.read("sinfo", sinfo::argv(separator))?;
         sinfo::parse(&text, separator).map_err(|fault| error::unreadable(&source, fault))
     }
 
@@ -243,7 +240,7 @@ impl RealSlurm {
         };
         let mut line = String::new();
         for (name, value) in &request.env {
-            line += &format!("{name}={} ", shell_words::quote(value));
+            line += &format!("{name}={} ", quote(value));
         }
         line += &render(&self.line("sbatch", arguments));
         if let Some(script) = sbatch::script(request) {
@@ -303,18 +300,18 @@ impl Slurm for RealSlurm {
 
     fn past(&mut self, ask: &PastAsk) -> Seen<Vec<PastJob>> {
         let separator = self.tags.next_separator();
-        let (text, source) = self.read("sacct", sacct::argv(ask, &separator), &separator)?;
+        let (text, source) = self.read("sacct", sacct::argv(ask, &separator))?;
         sacct::parse(&text, &separator, ask).map_err(|fault| error::unreadable(&source, fault))
     }
 
     fn qos_gpus(&mut self, qos: &str) -> Seen<Option<u32>> {
-        let (text, source) = self.read("scontrol", scontrol::qos_argv(qos), "")?;
+        let (text, source) = self.read("scontrol", scontrol::qos_argv(qos))?;
         let found =
             scontrol::parse_qos(&text, qos).map_err(|fault| error::unreadable(&source, fault))?;
         if let Some(limit) = found {
             return Ok(limit);
         }
-        let (text, source) = self.read("sacctmgr", scontrol::sacctmgr_argv(qos), "")?;
+        let (text, source) = self.read("sacctmgr", scontrol::sacctmgr_argv(qos))?;
         let found = scontrol::parse_sacctmgr(&text, qos)
             .map_err(|fault| error::unreadable(&source, fault))?;
         let detail = format!("Slurm knows no QOS {qos:?}, or hides it from you");
