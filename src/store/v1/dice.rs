@@ -115,7 +115,10 @@ impl Roll for EndWord {
 
 impl Roll for ShardId {
     fn roll(dice: &mut Dice) -> ShardId {
-        ShardId::new(dice.pick::<&str>(&["find", "restore", "a.b-c_d"]), &format!("s{}", dice.below(99)))
+        ShardId::new(
+            dice.pick::<&str>(&["find", "restore", "a.b-c_d"]),
+            &format!("s{}", dice.below(99)),
+        )
     }
 }
 

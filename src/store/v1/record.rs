@@ -62,7 +62,8 @@ disk_struct!(DiskAttempt for Attempt {
     number: u32,
     token: Token,
     asked_at: Time,
-    gpus: u32;
+    gpus: u32,
+    uid: u32;
     lane: Option<Lane>,
     pin: Option<Pin>,
     rows_before: u32
@@ -111,11 +112,15 @@ disk_struct!(DiskEnd for End {
     job: JobId,
     how: EndHow,
     ended: Time,
-    seen_at: Time;
+    seen_at: Time,
+    gpus: u32;
     started: Option<Time>,
     rows_before: u32,
     exit: String,
-    nodes: Vec<String>
+    nodes: Vec<String>,
+    mark: Option<Mark>,
+    stop: Option<Stop>,
+    cancelled_by: Option<u32>
 });
 
 disk_enum!(DiskEndHow for EndHow { Word(word: EndWord), Vanished });

@@ -106,6 +106,8 @@ const WORDS: &[&str] = &[
     "own_gpus",
     "target",
     "gap",
+    "cancelled_by",
+    "stop",
 ];
 
 #[test]
