@@ -1,11 +1,12 @@
 //! The cluster as one user meets it: the trait `Slurm`, with the faults on the way.
 
-use super::cluster::{Accounting, Cluster, Controller};
+use super::cluster::Cluster;
 use super::effect::Effect;
 use super::faults::{Command, DBD, Fault, Hit};
 use super::hardware::NodeState;
 use super::job::Phase;
 use super::rows::Rows;
+use super::site::{Accounting, Controller};
 use super::work::Work;
 use crate::model::cluster::{Node, QueueJob};
 use crate::model::id::JobId;

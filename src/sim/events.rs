@@ -4,9 +4,10 @@
 
 use super::ask::{self, Ask};
 use super::clock::Then;
-use super::cluster::{Accounting, Cluster, Controller, NewJob};
+use super::cluster::{Cluster, NewJob};
 use super::hardware::NodeState;
 use super::job::Program;
+use super::site::{Accounting, Controller};
 use super::work::Work;
 use crate::model::cluster::EndWord;
 use crate::model::id::JobId;

@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use super::clock::Then;
-use super::cluster::{Cluster, Controller, PreemptMode};
+use super::cluster::Cluster;
 use super::hardware::{NodeState, SimNode, Taken};
 use super::job::{Job, Phase};
+use super::site::{Controller, PreemptMode};
 use super::work::Work;
 use crate::model::cluster::EndWord;
 use crate::model::units::Time;
