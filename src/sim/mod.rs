@@ -29,6 +29,7 @@ mod events;
 mod faults;
 mod hardware;
 mod job;
+mod meddling;
 mod proof;
 mod rng;
 mod rows;

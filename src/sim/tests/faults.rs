@@ -29,6 +29,15 @@ fn a_failed_probe_is_a_gap_of_its_kind_once() {
 }
 
 #[test]
+fn a_bare_answer_looks_like_an_empty_cluster() {
+    let mut cluster = lab();
+    submit(&mut cluster, &request("x", "own", "gpu:1"));
+    cluster.faults.next(Command::Squeue, Fault::Bare);
+    assert_eq!(cluster.door("alice").jobs(Scope::Mine), Ok(Vec::new()));
+    assert_eq!(queue(&mut cluster).len(), 1);
+}
+
+#[test]
 fn the_case_of_18_52_says_what_slurm_said() {
     let mut cluster = lab();
     cluster.faults.next_says(Command::Squeue, Fault::Error, "Connection reset by peer");

@@ -228,6 +228,9 @@ fn a_held_job_waits_with_priority_0_until_it_is_released() {
     cluster.advance(5);
     assert_eq!(state(&mut cluster, id), "PENDING JobHeldUser");
     assert_eq!(line(&mut cluster, id).priority, Some(0));
+    cluster.hold_for(id, "JobHeldAdmin").expect("there");
+    cluster.advance(5);
+    assert_eq!(state(&mut cluster, id), "PENDING JobHeldAdmin");
     cluster.release(id).expect("there");
     cluster.advance(5);
     assert_eq!(state(&mut cluster, id), "RUNNING p");

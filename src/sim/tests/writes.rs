@@ -180,6 +180,18 @@ fn mine_are_mine_and_an_idle_look_is_one_of_each() {
 }
 
 #[test]
+fn a_job_may_be_shown_in_a_state_that_nobody_knows() {
+    let mut cluster = lab();
+    let id = cluster.add_job_of("bob", "own", "gpu:1", Some(Secs(9))).expect("fits");
+    cluster.show_as(id, Some("COMPLETING")).expect("there");
+    cluster.advance(10_000);
+    assert_eq!(state(&mut cluster, id), "COMPLETING");
+    cluster.show_as(id, None).expect("there");
+    cluster.advance(1);
+    assert_eq!(queue(&mut cluster), []);
+}
+
+#[test]
 fn a_job_leaves_squeue_min_job_age_after_its_end() {
     let mut cluster = lab().site(|site| site.min_job_age = Secs(20));
     let id = cluster.add_job_of("bob", "own", "gpu:1", Some(Secs(9))).expect("fits");
