@@ -156,6 +156,9 @@ fn a_requeued_victim_keeps_its_id_and_comes_back_after_two_minutes() {
     assert_eq!(state(&mut cluster, victim), "RUNNING p");
     let stay = &cluster.job(victim).expect("there").stays[0];
     assert_eq!((stay.end.word(), stay.exit.as_ref()), ("PREEMPTED", "0:0"));
+    // The whole of its time again, from its second start at 222 on.
+    cluster.advance(1000);
+    assert_eq!(cluster.job(victim).and_then(|job| job.ended()), Some(Time(T0.0 + 1222)));
 }
 
 #[test]
