@@ -27,7 +27,8 @@ pub struct QueueJob {
     pub priority: Option<u64>,
     pub nice: i64,
     pub nodes: Vec<String>,
-    pub excluded: Vec<String>,
+    /// `None`: this release does not show it.
+    pub excluded: Option<Vec<String>>,
     pub restarts: u32,
     /// Slurm may start this id again by itself.
     pub requeue: bool,

@@ -38,6 +38,10 @@ pub struct Cluster<W = Rows> {
     pub work: W,
     pub site: Site,
     pub faults: Faults,
+    /// Command lines of the user's that were run through the door.
+    pub ran: Vec<String>,
+    /// What such a command fails with.
+    pub run_fails: Option<String>,
     /// How often each command was called.
     pub calls: Calls,
     /// Planned events that named something which is not there.
@@ -81,6 +85,8 @@ impl<W: Work> Cluster<W> {
             work,
             site: Site::default(),
             faults: Faults::none(),
+            ran: Vec::new(),
+            run_fails: None,
             calls: Calls::default(),
             complaints: Vec::new(),
             now,

@@ -159,7 +159,7 @@ impl Job {
             priority: Some(priority),
             nice: self.nice,
             nodes,
-            excluded: self.excluded.clone(),
+            excluded: Some(self.excluded.clone()),
             restarts: self.restarts,
             requeue: self.requeue,
             reason: self.reason.clone().into_owned(),
