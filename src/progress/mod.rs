@@ -9,6 +9,7 @@ mod hash;
 mod ledger;
 mod log;
 mod open;
+mod pattern;
 mod row;
 
 #[cfg(test)]
@@ -17,9 +18,10 @@ mod tests;
 use std::path::Path;
 
 use self::cache::{Ledgers, Source};
-use self::glob::{Pattern, Reader};
+use self::glob::Reader;
 use self::ledger::{Count, Ledger};
 pub use self::log::log_since;
+use self::pattern::Pattern;
 use crate::model::id::JobId;
 use crate::model::observation::{Measured, Seen};
 use crate::model::policy::{CostIn, RowsIn, Shard};
