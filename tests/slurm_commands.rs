@@ -227,6 +227,24 @@ fn what_is_no_reading_is_a_gap() {
 }
 
 #[test]
+fn the_controller_is_asked_for_a_qos_only_where_there_is_accounting() {
+    let site = Site::new();
+    let answer =
+        "printf 'Current Association Manager state\\nQOS=own(2)\\n GrpTRES=gres/gpu=8(1)\\n'";
+    site.records("scontrol", answer);
+    site.command("sacctmgr", "printf 'Name|GrpTRES\\nown|gres/gpu=4\\n'");
+    assert_eq!(site.slurm().qos_gpus("own"), Ok(Some(4)));
+    site.command("sacctmgr", "printf 'Name|GrpTRES\\n'");
+    assert!(site.slurm().qos_gpus("own").expect_err("unknown").detail.contains("knows no QOS"));
+    let off = "echo 'You are not running a supported accounting_storage plugin' >&2; exit 1";
+    site.command("sacctmgr", off);
+    assert_eq!(site.slurm().qos_gpus("own").expect_err("off").kind, GapKind::Off);
+    assert_eq!(site.recorded("scontrol.args"), "", "not asked: it would end slurmctld 22.05");
+    site.command("sacctmgr", "echo 'sacctmgr: error: Connection refused' >&2; exit 1");
+    assert_eq!(site.slurm().qos_gpus("own"), Ok(Some(8)));
+}
+
+#[test]
 fn squeue_and_sinfo_run_side_by_side() {
     let site = Site::new();
     // Each waits for the other's mark: one after the other, both would be ended at their deadline.

@@ -226,8 +226,16 @@ mod tests {
         let outcome = shell(script, None, SHORT);
         assert_eq!(outcome.end, End::TimedOut);
         let text = String::from_utf8_lossy(&outcome.stdout).trim().to_owned();
-        let status = std::fs::read_to_string(format!("/proc/{text}/status")).unwrap_or_default();
-        assert!(status.is_empty() || status.contains("State:\tZ"), "{text} lives: {status}");
+        // It was orphaned, so it goes when the kernel gets round to it; it would stay for 1000 s.
+        let lives = || {
+            let status = std::fs::read_to_string(format!("/proc/{text}/status"));
+            status.is_ok_and(|status| !status.contains("State:\tZ"))
+        };
+        let gone = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            !lives()
+        });
+        assert!(!text.is_empty() && gone, "{text} lives");
     }
 
     #[test]
