@@ -1,1 +1,3 @@
+//! The commands: wiring only. What is decided is decided in planning; what is said, in output.
 
+pub mod figures;
