@@ -98,7 +98,7 @@ fn slot(view: &ShardView, record: &ShardRecord, now: Time) -> String {
     let word = view.state.text();
     match &record.slot {
         Slot::Free => {
-            format!("{word}; no job in Slurm, waits since {}", ago(record.queued_since, now))
+            format!("{word}; no job in Slurm, queued {}", ago(record.queued_since, now))
         }
         Slot::Submitting(intent) => {
             format!(
