@@ -1,1 +1,192 @@
+//! shards.toml -> [`Policy`]: read with lines, every fault at once, paths absolute, defaults filled
+//! in. The one place that reads the environment ([`Surroundings`]).
+//!
+//! Nothing here asks Slurm anything, and nothing is written.
 
+mod clashes;
+mod document;
+mod family;
+mod fault;
+mod files;
+mod keys;
+mod layers;
+mod sbatch_args;
+mod sections;
+mod shards;
+mod surroundings;
+mod template;
+mod values;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeTable;
+
+use crate::model::id::ShardId;
+use crate::model::policy::{Lanes, Policy};
+use document::{Section, Sink, dotted, line_in};
+use sbatch_args::Laned;
+
+pub use clashes::user_faults;
+pub use fault::{Fault, Faults};
+pub use files::{FileFaults, file_faults};
+pub use keys::SECTIONS;
+pub use surroundings::{FILE_NAME, PlaceError, Surroundings, find, state_path};
+
+/// A shards.toml without a fault.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    pub policy: Policy,
+    /// Absolute.
+    pub path: PathBuf,
+    /// The key `state`, absolute.
+    pub state: Option<PathBuf>,
+    /// Odd, but no reason to stop.
+    pub warnings: Vec<Fault>,
+    lines: BTreeMap<String, usize>,
+}
+
+impl Loaded {
+    /// The line of a dotted key, or of the nearest table around it.
+    pub fn line_of(&self, key: &str) -> Option<usize> {
+        line_in(&self.lines, key)
+    }
+
+    /// The dotted key that decides `name` for a shard (its own, else its family's), with its line.
+    pub fn shard_key(&self, id: &ShardId, name: &str) -> (String, Option<usize>) {
+        let key = key_of(&self.lines, id, name);
+        let line = self.line_of(&key);
+        (key, line)
+    }
+}
+
+/// Where a shard has `name` from: its own table where that has it, else its family.
+fn key_of(lines: &BTreeMap<String, usize>, id: &ShardId, name: &str) -> String {
+    let own = format!("families.{}.shard.{}.{name}", id.family, id.shard);
+    if lines.contains_key(&own) { own } else { format!("families.{}.{name}", id.family) }
+}
+
+/// Reads and checks a shards.toml.
+///
+/// # Errors
+/// Everything that is wrong with it, by line.
+pub fn load(path: &Path) -> Result<Loaded, Faults> {
+    let whole = |text: String, hint: &str| {
+        let fault = Fault { line: None, key: String::new(), text, hint: Some(hint.to_owned()) };
+        Faults::new(path, vec![fault])
+    };
+    let absolute = std::path::absolute(path).map_err(|e| {
+        whole(format!("has no absolute path: {e}"), "name the file by its full path")
+    })?;
+    let bytes = std::fs::read(&absolute).map_err(|e| {
+        whole(format!("cannot be read: {e}"), "correct the path or its permissions")
+    })?;
+    let text = std::str::from_utf8(&bytes).map_err(|e| {
+        let before = bytes.get(..e.valid_up_to()).unwrap_or_default();
+        let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+        let mut faults = whole("is not UTF-8 here".to_owned(), "save the file as UTF-8");
+        faults.faults.iter_mut().for_each(|f| f.line = Some(line));
+        faults
+    })?;
+    let base = absolute.parent().unwrap_or(Path::new("/"));
+    // Patterns are text, so the folder in front of them has to be.
+    let Some(base_text) = base.to_str() else {
+        return Err(whole(
+            "is in a folder whose name is not UTF-8".to_owned(),
+            "rename the folder",
+        ));
+    };
+    let mut sink = Sink::new(text);
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        return Err(Faults::new(path, syntax(text, &sink, &errors)));
+    }
+    sink.index("", table.get_ref());
+    let (policy, state) = resolve(table.get_ref(), base, &globset::escape(base_text), &mut sink);
+    if !sink.faults.is_empty() {
+        return Err(Faults::new(path, sink.faults));
+    }
+    let mut warnings = sink.warnings;
+    fault::in_order(&mut warnings);
+    Ok(Loaded { policy, path: absolute, state, warnings, lines: sink.lines })
+}
+
+/// The first error of each line; what follows it on the line is mostly its echo.
+fn syntax(text: &str, sink: &Sink, errors: &[toml::de::Error]) -> Vec<Fault> {
+    let mut by_line = BTreeMap::new();
+    for error in errors {
+        let at = error.span().map(|span| span.start);
+        let line = at.map(|at| sink.line_at(at));
+        by_line.entry(line).or_insert_with(|| Fault {
+            line,
+            key: at.map_or(String::new(), |at| format!("column {}", sink.column_at(text, at))),
+            text: error.message().replace('\n', ", "),
+            hint: None,
+        });
+    }
+    by_line.into_values().collect()
+}
+
+/// The order matters where one section is checked against another; it does not show in the
+/// faults, which are sorted by line.
+fn resolve(
+    table: &DeTable<'_>,
+    base: &Path,
+    base_pattern: &str,
+    sink: &mut Sink,
+) -> (Policy, Option<PathBuf>) {
+    let top = Section::root(sink, table, keys::TOP);
+    let project = sections::project(&top, sink);
+    let state = sections::path(&top, sink, "state", base).optional();
+    let logs = sections::path(&top, sink, "logs", base).or(base.join("logs"));
+    let mut lanes = sections::lanes(&top, sink);
+    let slurm = sections::slurm(&top, sink, base, laned(lanes.as_ref()));
+    if let Some(lanes) = &mut lanes {
+        sections::even_lanes(lanes, &slurm, sink);
+    }
+    let tiers = sections::tiers(&top, sink);
+    let backfill = sections::backfill(&top, sink, base);
+    let rules = sections::rules(&top, sink);
+    let notify = sections::notify(&top, sink, base);
+    let labs = sections::labs(&top, sink);
+    let families = family::families(&top, sink, base, laned(lanes.as_ref()));
+    let context = shards::Context {
+        project: &project,
+        base,
+        base_pattern,
+        logs: &logs,
+        slurm_args: &slurm.args,
+        tiers: &tiers,
+        labs: labs.as_ref(),
+    };
+    let shards = shards::resolve(&families, &context, sink);
+    clashes::between_shards(&shards, sink);
+    let policy = Policy { project, shards, tiers, lanes, backfill, rules, slurm, logs, notify };
+    park_fits(&policy, sink);
+    clashes::backfill(&policy, sink);
+    (policy, state)
+}
+
+/// More parking places than shards do no harm: every PENDING job simply stays in own.
+fn park_fits(policy: &Policy, sink: &mut Sink) {
+    let shards = policy.shards.len();
+    if let Some(lanes) = policy.lanes.as_ref().filter(|l| l.park > shards) {
+        sink.warn(
+            &dotted("own", "park"),
+            format!(
+                "is {}, but there are only {shards} shards: every one stays parked in own",
+                lanes.park
+            ),
+            "at most the number of shards makes a difference; 2 is usual",
+        );
+    }
+}
+
+fn laned(lanes: Option<&Lanes>) -> Laned {
+    let Some(lanes) = lanes else { return Laned::default() };
+    Laned {
+        qos: lanes.own.qos.is_some() || lanes.extra.qos.is_some(),
+        partition: lanes.own.partition.is_some() || lanes.extra.partition.is_some(),
+        account: lanes.own.account.is_some() || lanes.extra.account.is_some(),
+    }
+}

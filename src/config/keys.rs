@@ -1,0 +1,114 @@
+//! Every key of the grammar, by section, and the guess at what a wrong one was meant to be.
+
+/// Section as written in a header, and the keys it takes. `NAME` stands for a name of the user's.
+pub const SECTIONS: &[(&str, &[&str])] = &[
+    ("", TOP),
+    ("slurm", SLURM),
+    ("own", OWN),
+    ("extra", EXTRA),
+    ("tiers.NAME", TIER),
+    ("backfill", BACKFILL),
+    ("policy", POLICY),
+    ("hooks", HOOKS),
+    ("labs.NAME", LAB),
+    ("families.NAME", FAMILY),
+    ("families.NAME.shard.NAME", SHARD),
+    ("families.NAME.done", DONE),
+    ("families.NAME.cost", COST),
+];
+
+pub(super) const TOP: &[&str] = &[
+    "project", "state", "logs", "slurm", "own", "extra", "tiers", "backfill", "policy", "hooks",
+    "labs", "families",
+];
+pub(super) const SLURM: &[&str] = &["bin_dir", "timeout", "partition", "account", "args"];
+pub(super) const OWN: &[&str] = &["qos", "partition", "account", "gpus", "park"];
+pub(super) const EXTRA: &[&str] = &["qos", "partition", "account"];
+pub(super) const TIER: &[&str] = &["rank", "tflops", "gres", "partition", "max_gpus"];
+pub(super) const BACKFILL: &[&str] = &["qos", "name", "partition", "user", "stop"];
+pub(super) const POLICY: &[&str] = &[
+    "reservation_charge",
+    "max_failures",
+    "backoff",
+    "settle",
+    "submit_settle",
+    "max_submits_per_tick",
+    "newcomer",
+];
+pub(super) const HOOKS: &[&str] = &["notify"];
+pub(super) const LAB: &[&str] = &[];
+pub(super) const FAMILY: &[&str] = &[
+    "lab", "command", "script", "workdir", "gpus", "cpus", "mem", "min_tier", "submit", "args",
+    "time", "rows", "row_time", "done", "cost", "cap", "oom", "shards", "shard",
+];
+/// A family's keys, without the two that make the list of its shards.
+pub(super) const SHARD: &[&str] = &[
+    "lab", "command", "script", "workdir", "gpus", "cpus", "mem", "min_tier", "submit", "args",
+    "time", "rows", "row_time", "done", "cost", "cap", "oom",
+];
+pub(super) const DONE: &[&str] = &["glob", "jsonl", "key"];
+pub(super) const COST: &[&str] = &["jsonl", "field", "gpu_hour"];
+
+/// `did you mean "gpus"?`, where some candidate is near enough to be a slip of the hand.
+pub(super) fn did_you_mean<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    let lower = word.to_ascii_lowercase();
+    // One slip in a short word, one in three letters of a longer one.
+    let allowed = (word.chars().count() / 3).max(1);
+    candidates
+        .into_iter()
+        .map(|c| (strsim::damerau_levenshtein(&lower, &c.to_ascii_lowercase()), c))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min()
+        .map(|(_, c)| format!("did you mean \"{c}\"?"))
+}
+
+/// The hint for an unknown key: a near one of this section, else the section that has it.
+pub(super) fn unknown_key_hint(word: &str, known: &[&str]) -> Option<String> {
+    did_you_mean(word, known.iter().copied()).or_else(|| {
+        let homes: Vec<String> = SECTIONS
+            .iter()
+            .filter(|(_, keys)| keys.contains(&word))
+            .map(|(section, _)| match *section {
+                "" => "at the top, before the first [section]".to_owned(),
+                section => format!("in [{section}]"),
+            })
+            .collect();
+        if homes.is_empty() {
+            match known {
+                [] => Some("no key belongs here: the header alone is the whole entry".to_owned()),
+                known => Some(format!("known here: {}", known.join(", "))),
+            }
+        } else {
+            Some(format!("it belongs {}", homes.join(" or ")))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_near_words_are_suggested() {
+        let check = |word: &str, expected: Option<&str>| {
+            let got = did_you_mean(word, FAMILY.iter().copied());
+            assert_eq!(got, expected.map(|w| format!("did you mean \"{w}\"?")), "{word}");
+        };
+        check("gpuz", Some("gpus"));
+        check("gpu", Some("gpus"));
+        check("GPUS", Some("gpus"));
+        check("comand", Some("command"));
+        check("mintier", Some("min_tier"));
+        check("row-time", Some("row_time"));
+        check("colour", None);
+    }
+
+    #[test]
+    fn a_shard_takes_every_key_of_its_family_but_the_lists() {
+        let rest: Vec<_> = FAMILY.iter().filter(|k| !SHARD.contains(k)).collect();
+        assert_eq!(rest, [&"shards", &"shard"]);
+    }
+}

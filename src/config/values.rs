@@ -1,0 +1,381 @@
+//! One value of the file at a time: its type, its range, its spelling. Nothing here knows of
+//! other keys.
+
+use toml::de::DeValue;
+
+use crate::model::id::is_name;
+use crate::model::units::{Money, Secs, Tflops};
+
+/// What is wrong with a value, and the next step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wrong {
+    pub text: String,
+    pub hint: Option<String>,
+}
+
+/// A value can be wrong in more than one way.
+pub(super) type Parsed<T> = Result<T, Vec<Wrong>>;
+
+pub(super) fn wrong<T>(text: impl Into<String>, hint: impl Into<String>) -> Parsed<T> {
+    Err(vec![Wrong { text: text.into(), hint: Some(hint.into()) }])
+}
+
+/// Type and value as the user wrote them.
+fn shown(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(s) => format!("the text {:?}", s.as_ref()),
+        DeValue::Integer(n) => format!("the whole number {n}"),
+        DeValue::Float(n) => format!("the number {n}"),
+        DeValue::Boolean(b) => format!("{b}"),
+        DeValue::Datetime(d) => format!("the date {d}"),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+pub(super) fn wrong_type<T>(value: &DeValue<'_>, wanted: &str, example: &str) -> Parsed<T> {
+    wrong(format!("is {}, not {wanted}", shown(value)), format!("write it like {example}"))
+}
+
+pub(super) fn text(value: &DeValue<'_>) -> Parsed<String> {
+    match value {
+        DeValue::String(s) if s.trim().is_empty() => {
+            wrong("is empty", "fill it in, or leave the key out")
+        }
+        // No path, argument or environment value can carry one to another process.
+        DeValue::String(s) if s.contains('\0') => wrong("holds a NUL character", "take it out"),
+        DeValue::String(s) => Ok(s.as_ref().to_owned()),
+        other => wrong_type(other, "a text", "\"...\", in quotes"),
+    }
+}
+
+/// A word for Slurm: a QOS, partition, account, user, model.
+pub(super) fn word(value: &DeValue<'_>) -> Parsed<String> {
+    let text = text(value)?;
+    if text.starts_with('-') || text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return wrong(format!("{text:?} is not one word"), "write it as Slurm spells it");
+    }
+    Ok(text)
+}
+
+/// A name of the user's, which ends up in job names, paths and shells.
+pub(super) fn name(text: &str) -> Parsed<String> {
+    if is_name(text) {
+        return Ok(text.to_owned());
+    }
+    wrong(
+        format!("{text:?} is not a name"),
+        "names are 1 to 64 letters, digits, `_`, `.`, `-`, and not only dots",
+    )
+}
+
+pub(super) fn name_value(value: &DeValue<'_>) -> Parsed<String> {
+    name(&text(value)?)
+}
+
+fn integer(value: &DeValue<'_>) -> Parsed<i64> {
+    match value {
+        DeValue::Integer(n) => match i64::from_str_radix(n.as_str(), n.radix()) {
+            Ok(n) => Ok(n),
+            Err(_) => wrong(format!("{n} is too large"), "write a smaller number"),
+        },
+        DeValue::String(s) if s.trim().parse::<i64>().is_ok() => wrong(
+            format!("is the text {:?}, not a whole number", s.as_ref()),
+            format!("leave the quotes out: {}", s.trim()),
+        ),
+        other => wrong_type(other, "a whole number", "4, without quotes"),
+    }
+}
+
+/// A whole number from `least` to `most`.
+pub(super) fn whole(value: &DeValue<'_>, least: u32, most: u32) -> Parsed<u32> {
+    let n = integer(value)?;
+    match u32::try_from(n) {
+        Ok(n) if (least..=most).contains(&n) => Ok(n),
+        _ if most == u32::MAX => wrong(format!("is {n}"), format!("at least {least}")),
+        _ => wrong(format!("is {n}"), format!("allowed are {least} to {most}")),
+    }
+}
+
+fn number(value: &DeValue<'_>) -> Parsed<f64> {
+    match value {
+        DeValue::Integer(_) => integer(value).map(|n| n as f64),
+        DeValue::Float(n) => match n.as_str().parse::<f64>() {
+            Ok(n) => Ok(n),
+            Err(_) => wrong(format!("{n} is not a number"), "write it like 25.0"),
+        },
+        DeValue::String(s) if s.trim().trim_start_matches('$').parse::<f64>().is_ok() => wrong(
+            format!("is the text {:?}, not a number", s.as_ref()),
+            format!("leave the quotes out: {}", s.trim().trim_start_matches('$')),
+        ),
+        other => wrong_type(other, "a number", "25.0, without quotes"),
+    }
+}
+
+/// More than nothing, in dollars.
+pub(super) fn money(value: &DeValue<'_>) -> Parsed<Money> {
+    let n = number(value)?;
+    match Money::from_dollars(n) {
+        Some(amount) if amount > Money::ZERO => Ok(amount),
+        _ => wrong(format!("is {n}"), "write an amount above 0, in dollars"),
+    }
+}
+
+/// A cap: money, where 0 has another meaning in the user's mind.
+pub(super) fn cap(value: &DeValue<'_>) -> Parsed<Money> {
+    match number(value)? {
+        0.0 => wrong(
+            "is 0, which would let nothing run",
+            "to keep a shard from running use `babysit hold`; for no cap leave the key out",
+        ),
+        n if n < 0.0 => wrong(
+            format!("is {n}: a cap cannot be negative"),
+            "write the most dollars that one shard may spend, or leave the key out for no cap",
+        ),
+        _ => money(value),
+    }
+}
+
+pub(super) fn tflops(value: &DeValue<'_>) -> Parsed<Tflops> {
+    let n = number(value)?;
+    match Tflops::from_f64(n) {
+        Some(tflops) => Ok(tflops),
+        None => wrong(format!("is {n}"), "write the model's TFLOP/s, above 0, like 82.6"),
+    }
+}
+
+/// One of a few words.
+pub(super) fn one_of<T: Copy>(value: &DeValue<'_>, choices: &[(&str, T)]) -> Parsed<T> {
+    let text = text(value)?;
+    match choices.iter().find(|(word, _)| *word == text) {
+        Some((_, choice)) => Ok(*choice),
+        None => {
+            let all: Vec<String> = choices.iter().map(|(w, _)| format!("{w:?}")).collect();
+            wrong(format!("is {text:?}"), format!("allowed are {}", all.join(" and ")))
+        }
+    }
+}
+
+pub(super) fn regex(text: &str) -> Parsed<String> {
+    match regex::Regex::new(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(e) => {
+            // The crate draws the pattern over several lines; its last one says what is wrong.
+            let all = e.to_string();
+            let last = all.lines().last().unwrap_or_default();
+            let why = last.strip_prefix("error: ").unwrap_or(last);
+            wrong(
+                format!("{text:?} is not a regular expression: {why}"),
+                "put `\\\\` before a character that is meant as itself",
+            )
+        }
+    }
+}
+
+/// `sbatch --mem`: a number with K, M, G or T.
+pub(super) fn memory(value: &DeValue<'_>) -> Parsed<String> {
+    let text = match value {
+        DeValue::Integer(n) => {
+            return wrong(
+                format!("is the whole number {n}, without a unit"),
+                format!("write \"{n}M\" or \"{n}G\""),
+            );
+        }
+        other => text(other)?,
+    };
+    let digits = text.trim_end_matches(['K', 'M', 'G', 'T', 'k', 'm', 'g', 't']);
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    if plain && text.len() - digits.len() <= 1 {
+        return Ok(text);
+    }
+    wrong(format!("is {text:?}"), "write a number and K, M, G or T, like \"64G\"")
+}
+
+/// A length of time longer than nothing: "30s", "1h30m", or Slurm's "2-00:00:00".
+pub(super) fn duration(value: &DeValue<'_>) -> Parsed<Secs> {
+    let text = match value {
+        DeValue::Integer(n) => {
+            return wrong(
+                format!("is the number {n}, without a unit"),
+                format!("write \"{n}s\" or \"{n}m\""),
+            );
+        }
+        other => text(other)?,
+    };
+    let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        return wrong(
+            format!("is {text:?}, without a unit"),
+            format!("write \"{text}s\" or \"{text}m\""),
+        );
+    }
+    let length = if text.contains([':', '-']) { slurm_time(text) } else { units(text) };
+    match length {
+        Some(Secs(0)) => wrong(format!("is {text:?}, no time at all"), "write at least \"1s\""),
+        Some(length) => Ok(length),
+        None => wrong(
+            format!("{text:?} is not a length of time"),
+            "write it like \"30s\", \"15m\", \"1h30m\", \"2d\" or \"2-00:00:00\"",
+        ),
+    }
+}
+
+/// `1h30m`: numbers each with d, h, m or s, the larger unit first.
+fn units(text: &str) -> Option<Secs> {
+    let mut total: i64 = 0;
+    let mut rest = text;
+    let mut last = i64::MAX;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit())?;
+        let (number, tail) = rest.split_at_checked(end)?;
+        let mut chars = tail.chars();
+        let unit = match chars.next()? {
+            'd' => 86_400,
+            'h' => 3600,
+            'm' => 60,
+            's' => 1,
+            _ => return None,
+        };
+        if unit >= last {
+            return None;
+        }
+        last = unit;
+        total = total.checked_add(number.parse::<i64>().ok()?.checked_mul(unit)?)?;
+        rest = chars.as_str();
+    }
+    (last != i64::MAX).then_some(Secs(total))
+}
+
+/// Seconds of `[D-]HH:MM:SS`, `MM:SS`, `D-HH`, `D-HH:MM` or `MM`, as sbatch --time reads them.
+fn slurm_time(text: &str) -> Option<Secs> {
+    let field = |s: &str| -> Option<i64> {
+        (!s.is_empty() && s.len() <= 6 && s.bytes().all(|b| b.is_ascii_digit()))
+            .then(|| s.parse().ok())
+            .flatten()
+    };
+    let (days, clock) = match text.split_once('-') {
+        Some((days, clock)) => (Some(field(days)?), clock),
+        None => (None, text),
+    };
+    let parts: Vec<i64> = clock.split(':').map(field).collect::<Option<_>>()?;
+    let (h, m, s) = match (days.is_some(), parts.as_slice()) {
+        (_, [h, m, s]) => (*h, *m, *s),
+        (false, [m, s]) => (0, *m, *s),
+        (false, [m]) => (0, *m, 0),
+        (true, [h, m]) => (*h, *m, 0),
+        (true, [h]) => (*h, 0, 0),
+        _ => return None,
+    };
+    Some(Secs(days.unwrap_or(0) * 86_400 + h * 3600 + m * 60 + s))
+}
+
+/// `sbatch --time`, kept as it is written.
+pub(super) fn time_limit(value: &DeValue<'_>) -> Parsed<String> {
+    let text = match value {
+        DeValue::Integer(n) => {
+            return wrong(
+                format!("is the number {n}"),
+                "write it as Slurm does, in quotes: \"2-00:00:00\" is two days",
+            );
+        }
+        other => text(other)?.trim().to_owned(),
+    };
+    if text.eq_ignore_ascii_case("UNLIMITED") || text.eq_ignore_ascii_case("INFINITE") {
+        return Ok(text);
+    }
+    match (slurm_time(&text), units(&text)) {
+        (Some(Secs(0)), _) => wrong(format!("is {text:?}, no time at all"), "write \"1:00:00\""),
+        (Some(_), _) => Ok(text),
+        (None, Some(Secs(s))) => wrong(
+            format!("is {text:?}, but Slurm takes days-hours:minutes:seconds"),
+            format!(
+                "write \"{}-{:02}:{:02}:{:02}\"",
+                s / 86_400,
+                s / 3600 % 24,
+                s / 60 % 60,
+                s % 60
+            ),
+        ),
+        (None, None) => wrong(
+            format!("{text:?} is not a time limit of Slurm's"),
+            "write days-hours:minutes:seconds, like \"2-00:00:00\"",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed<T>(toml: &str, parse: impl Fn(&DeValue<'_>) -> Parsed<T>) -> Result<T, String> {
+        let value = DeValue::parse(toml).expect("valid TOML");
+        parse(value.get_ref()).map_err(|w| {
+            w.into_iter().map(|w| w.text + "; " + &w.hint.unwrap_or_default()).collect()
+        })
+    }
+
+    #[test]
+    fn durations() {
+        let good = |text: &str, secs: i64| {
+            assert_eq!(parsed(text, duration), Ok(Secs(secs)), "{text}");
+        };
+        good("\"30s\"", 30);
+        good("\"2m\"", 120);
+        good("\"1h30m\"", 5400);
+        good("\"1d2h3m4s\"", 93_784);
+        good("\"2-00:00:00\"", 172_800);
+        good("\"1:30\"", 90);
+        let bad = |text: &str, part: &str| {
+            let message = parsed(text, duration).expect_err(text);
+            assert!(message.contains(part), "{text}: {message}");
+        };
+        bad("90", "write \"90s\" or \"90m\"");
+        bad("\"90\"", "write \"90s\" or \"90m\"");
+        bad("\"0s\"", "no time at all");
+        bad("\"30m1h\"", "not a length of time");
+        bad("\"1.5h\"", "not a length of time");
+        bad("\"-5s\"", "not a length of time");
+        bad("\"99999999999999999999s\"", "not a length of time");
+        bad("\"99999999999999999d\"", "not a length of time");
+        bad("\"µ\"", "not a length of time");
+        bad("true", "is true, not a text");
+    }
+
+    #[test]
+    fn time_limits_are_kept_as_written() {
+        for good in ["2-00:00:00", "90", "1:30:00", "30:00", "1-12", "1-12:30", "UNLIMITED"] {
+            assert_eq!(parsed(&format!("{good:?}"), time_limit), Ok(good.to_owned()));
+        }
+        let bad = |text: &str, part: &str| {
+            let message = parsed(text, time_limit).expect_err(text);
+            assert!(message.contains(part), "{text}: {message}");
+        };
+        bad("\"36h\"", "write \"1-12:00:00\"");
+        bad("\"tomorrow\"", "not a time limit");
+        bad("\"1:2:3:4\"", "not a time limit");
+        bad("\"--wrap=x\"", "not a time limit");
+        bad("\"00:00:00\"", "no time at all");
+        bad("120", "in quotes");
+    }
+
+    #[test]
+    fn memory_has_a_unit_at_most() {
+        for good in ["64G", "64000", "1T", "512m"] {
+            assert_eq!(parsed(&format!("{good:?}"), memory), Ok(good.to_owned()));
+        }
+        for bad in ["\"G\"", "\"64GB\"", "\"64 G\"", "\"-1G\"", "64"] {
+            assert!(parsed(bad, memory).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn amounts() {
+        assert_eq!(parsed("25", cap), Ok(Money(25_000_000_000)));
+        assert_eq!(parsed("0.5", money), Ok(Money(500_000_000)));
+        for bad in ["0", "-1", "nan", "inf", "\"25\"", "1e300", "true", "-0.0"] {
+            assert!(parsed(bad, cap).is_err(), "{bad}");
+            assert!(parsed(bad, money).is_err(), "{bad}");
+        }
+        assert!(parsed("\"$25\"", cap).expect_err("text").contains("leave the quotes out: 25"));
+    }
+}
