@@ -3,6 +3,7 @@
 //! Nothing here prints, reads a clock or decides anything; computed values are handed in.
 
 pub mod caps;
+pub mod check;
 pub mod evidence;
 pub mod fault;
 pub mod format;
