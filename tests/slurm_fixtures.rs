@@ -6,8 +6,9 @@ use std::time::Duration;
 use babysit::model::cluster::{EndWord, JobState, Usable};
 use babysit::model::observation::{Gap, GapKind};
 use babysit::model::request::{RefusalClass, Submitted};
+use babysit::model::units::{Secs, Time};
 use babysit::slurm::command::{End, NotFound, Outcome};
-use babysit::slurm::{error, sacct, sbatch, scontrol, sinfo, squeue};
+use babysit::slurm::{PastAsk, error, sacct, sbatch, scontrol, sinfo, squeue};
 
 const RELEASES: [&str; 2] = ["22.05.8", "24.11.5"];
 
@@ -106,6 +107,71 @@ fn squeue_with_separators() {
             job("h-begin").asked.first().map(|g| (g.model.clone(), g.count)),
             Some((None, 1))
         );
+    }
+}
+
+/// The separator of the recordings that were made with our own arguments.
+const TAGGED: &str = "\u{1f}a1b2c3d4";
+
+#[test]
+fn our_own_question_to_a_queue_with_hostile_names() {
+    let release = "22.05.8";
+    let text = error::reading("squeue", Ok(outcome(&folder(release).join("tagged-squeue.txt"))));
+    let text = text.expect("a complaint about the column that 22.05 lacks is no failure");
+    let jobs = squeue::parse(&text, TAGGED).expect("whole");
+    assert_eq!(jobs.len(), 26);
+    let job = |id: u64| jobs.iter().find(|job| job.id.0 == id).expect("there");
+    let ours = job(24);
+    assert_eq!(
+        (ours.name.as_str(), ours.comment.as_str()),
+        ("p.find.s0.a1", "babysit:i:find/s0:a1:n")
+    );
+    assert_eq!((ours.uid, ours.nice, ours.requeue, ours.excluded.clone()), (1001, 7, false, None));
+    assert_eq!(
+        (ours.submitted, ours.started),
+        (Some(Time(1_795_956_489)), Some(Time(1_795_956_489)))
+    );
+    assert_eq!(ours.time_limit, Some(Secs(365 * 86_400)));
+    // Newlines, separators and a byte that is no UTF-8: one job each, and none of them forged.
+    for (id, state) in [
+        (12, JobState::Over(EndWord::Cancelled)),
+        (18, JobState::Over(EndWord::Cancelled)),
+        (25, JobState::Running),
+    ] {
+        let hostile = job(id);
+        assert_eq!((hostile.name.as_str(), hostile.comment.as_str()), ("", ""), "{id}");
+        assert_eq!(hostile.state, state, "{id}");
+    }
+    assert!(jobs.iter().all(|job| job.id.0 != 9999));
+    assert_eq!((job(26).gpus, job(26).ends), (Some(2), None));
+    let asked = |id| job(id).asked.iter().map(|g| (g.model.clone(), g.count)).collect::<Vec<_>>();
+    assert_eq!(asked(26), [(Some("rtx5090".to_owned()), 2)]);
+    assert_eq!((asked(27), job(27).gpus), (vec![], Some(0)));
+    assert_eq!((job(29).gpus, job(29).reason.as_str(), job(30).nice), (Some(4), "QOSGrpGRES", -50));
+    assert_eq!(jobs.iter().filter(|job| job.id.0 == 28).count(), 3, "pending elements of an array");
+
+    let nodes = sinfo::parse(&stdout(release, "tagged-sinfo.txt"), TAGGED).expect("whole");
+    let idle: Vec<_> = nodes.iter().map(|n| (n.cpus_idle, n.mem_idle, n.usable)).collect();
+    assert_eq!(idle[0], (Some(61), Some(253_000), Usable::Yes));
+    assert_eq!((idle.len(), nodes[0].partitions.join(" ")), (3, "gpu".to_owned()));
+
+    let ask = PastAsk {
+        names: vec!["p.find.s0.a1".into(), "gone".into(), "both".into()],
+        since: Time(0),
+    };
+    let past = sacct::parse(&stdout(release, "tagged-sacct.txt"), TAGGED, &ask).expect("whole");
+    let ends: Vec<_> = past.iter().map(|job| (job.id.0, job.end)).collect();
+    assert_eq!(ends, [(3, Some(EndWord::Failed)), (24, None), (31, Some(EndWord::Cancelled))]);
+    assert_eq!(past[2].ended, Some(Time(1_795_956_492)));
+
+    // Cut anywhere, none of the three is a reading.
+    for cut in [1, 10, 100, 300] {
+        let squeue = &text[..text.len() - cut];
+        assert!(squeue::parse(squeue, TAGGED).is_err(), "{cut}");
+        let sinfo = stdout(release, "tagged-sinfo.txt");
+        assert!(sinfo::parse(&sinfo[..sinfo.len() - cut], TAGGED).is_err(), "{cut}");
+        let sacct = stdout(release, "tagged-sacct.txt");
+        assert!(sacct::parse(&sacct[..sacct.len() - cut], TAGGED, &ask).is_err(), "{cut}");
     }
 }
 

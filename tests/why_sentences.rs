@@ -26,7 +26,7 @@ fn all() -> Vec<Reason> {
             Reason::PendingInSlurm { .. } | Reason::StuckInSlurm { .. } => {}
             Reason::InSlurm { .. } | Reason::Stopping { .. } | Reason::SubmitBudget { .. } => {}
             Reason::SlurmBusy { .. } | Reason::Collecting { .. } | Reason::QueueWait { .. } => {}
-            Reason::Submitted => {}
+            Reason::FitNodesDown | Reason::NoCpusOrMemory | Reason::Submitted => {}
         }
     }
     let pending = |lane, parked, slurm: &str| Reason::PendingInSlurm {
@@ -68,6 +68,8 @@ fn all() -> Vec<Reason> {
         Reason::SlurmBusy { said },
         Reason::Collecting { node: "p1".into(), tier: "rtx4090".into(), have: 1, need: 2 },
         Reason::QueueWait { rank: 2, ahead: Some("find/s0".into()), idle_but_reserved: 1 },
+        Reason::FitNodesDown,
+        Reason::NoCpusOrMemory,
         Reason::Submitted,
     ];
     all.iter().for_each(known);

@@ -35,8 +35,9 @@ pub fn set(cx: &Context, target: &str, amount: &str) -> Result<Exit, Stop> {
     };
     let old = old.map_or("none".to_owned(), dollars);
     state.caps.insert(target, CapSet { amount, by: by.clone(), at: now });
-    let text = format!("cap of {name} set by {by}: {old} -> {}", dollars(amount));
-    let mut events = vec![Event { at: now, shard, what: What::Note { text: text.clone() } }];
+    let text = format!("cap of {name} set: {old} -> {}", dollars(amount));
+    let what = What::Person { by: by.clone(), did: text.clone() };
+    let mut events = vec![Event { at: now, shard, what }];
     // The rule itself, so that status tells the truth before the next tick.
     crate::planning::caps::caps(policy, &mut state, now, &mut events);
     let mut keep = Keep { locked: &mut locked, trouble: None };

@@ -3,8 +3,10 @@
 use crate::config;
 use crate::model::observation::Cluster;
 use crate::model::policy::{Lane, Policy};
+use crate::model::reason::Reason;
+use crate::model::state::State;
 use crate::output::check::{Finding, Weight, json, text};
-use crate::planning::fit::{no_fit, unknown_models};
+use crate::planning::fit::{unfit, unknown_models};
 use crate::slurm::real::RealSlurm;
 use crate::slurm::{Scope, Slurm};
 
@@ -16,17 +18,19 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
     let mut findings = files(cx, &campaign);
     let policy = &campaign.loaded.policy;
+    // A state that cannot be read is better known now than at the first tick.
+    let state = cx.look(&campaign).or_else(|stop| {
+        let Stop::Fault(_, fault) = stop else { return Err(stop) };
+        findings.push(Finding::new(Weight::State, fault.message));
+        Ok(cx.fresh(&campaign))
+    })?;
     let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)());
     match slurm.look(Scope::Mine) {
         Ok(cluster) => {
             lanes(policy, &mut slurm, &mut findings);
-            placements(&campaign, &cluster, &mut findings);
+            placements(&campaign, &state, &cluster, &mut findings);
         }
         Err(gap) => findings.push(Finding::new(Weight::Cluster, gap.to_string())),
-    }
-    // A state that cannot be read is better known now than at the first tick.
-    if let Err(error) = campaign.store.read() {
-        findings.push(Finding::new(Weight::State, error.to_string()));
     }
     let has = |weight| findings.iter().any(|finding| finding.weight == weight);
     let exit = if has(Weight::Config) {
@@ -81,23 +85,23 @@ fn lanes(policy: &Policy, slurm: &mut RealSlurm, findings: &mut Vec<Finding>) {
     }
 }
 
-fn placements(campaign: &Campaign, cluster: &Cluster, findings: &mut Vec<Finding>) {
+fn placements(campaign: &Campaign, state: &State, cluster: &Cluster, findings: &mut Vec<Finding>) {
     let policy = &campaign.loaded.policy;
     if !policy.tiers.is_empty() {
-        for model in unknown_models(policy, &cluster.nodes) {
+        for model in unknown_models(policy, cluster) {
             let text = format!("GPU model `{model}` is in no tier; add it under [tiers] to use it");
             findings.push(Finding::new(Weight::Warning, text));
         }
     }
-    for shard in &policy.shards {
-        if let Some(none) = no_fit(policy, shard, &cluster.nodes) {
+    for (shard, reason) in policy.shards.iter().zip(unfit(policy, state, cluster)) {
+        if let Some(Reason::NoFit { asked, largest }) = reason {
             let (key, line) = campaign.loaded.shard_key(&shard.id, "gpus");
             let place = line.map_or(String::new(), |line| {
                 format!("{}:{line}: {key}: ", campaign.loaded.path.display())
             });
             let text = format!(
                 "{place}NO_FIT_PLACEMENT: {} asks for {}; the largest there is: {}",
-                shard.id, none.asked, none.largest
+                shard.id, asked, largest
             );
             findings.push(Finding::new(Weight::NoFit, text));
         }

@@ -57,6 +57,11 @@ impl Context<'_> {
         state
     }
 
+    /// A state without any history.
+    pub fn fresh(&self, campaign: &Campaign) -> State {
+        self.aligned(campaign, None)
+    }
+
     /// The state for those who only look: no lock, nothing written.
     pub fn look(&self, campaign: &Campaign) -> Result<State, Stop> {
         Ok(self.aligned(campaign, campaign.store.read()?))

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::engine::{self, Hands, Outcome, Report};
 use crate::model::state::State;
+use crate::progress::Files;
 
 use super::checkpoint::Keep;
 use super::context::{Campaign, Context};
 use super::exit::Stop;
-use super::files::Files;
 use super::slurm;
 
 /// What a cycle left behind.
@@ -22,11 +22,12 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     let policy = &campaign.loaded.policy;
     let (mut locked, mut state) = cx.lock(campaign, Duration::ZERO)?;
     let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)());
+    let mut files = Files::new(locked.read_cache().as_deref());
     let mut keep = Keep { locked: &mut locked, trouble: None };
     let mut hands = Hands {
         policy,
         slurm: &mut slurm,
-        progress: &mut Files,
+        progress: &mut files,
         checkpoint: &mut keep,
         now: (cx.clock)(),
         seed: (cx.seed)(),
@@ -34,6 +35,10 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     let report = engine::tick(&mut hands, &mut state);
     if let Some(trouble) = &keep.trouble {
         cx.talk.say(trouble);
+    }
+    // Without it the next cycle reads the files from their beginning; nothing else is lost.
+    if let Some(Err(error)) = files.cache_if_changed().map(|bytes| locked.write_cache(&bytes)) {
+        cx.talk.aside(&format!("babysit: {error}"));
     }
     Ok(Cycle { report, state })
 }

@@ -8,7 +8,6 @@ pub mod context;
 pub mod cycle;
 pub mod exit;
 pub mod figures;
-mod files;
 mod log;
 mod repeat;
 mod slurm;

@@ -11,11 +11,11 @@ use crate::engine::Outcome;
 use crate::model::policy::Policy;
 use crate::model::state::{Slot, State};
 use crate::output::word::{self, Word};
-use crate::planning::measure::is_done;
 
 use super::context::Context;
 use super::cycle::{self, Cycle, news, tell_outcome};
 use super::exit::{Exit, Stop};
+use super::figures::figures;
 
 /// A signal ends the sleep within this.
 const STEP: Duration = Duration::from_millis(100);
@@ -68,9 +68,11 @@ fn tell(cx: &Context, cycle: &Cycle) -> Result<(), Stop> {
 /// `None`: some shard can still make progress by itself.
 fn end(policy: &Policy, state: &State) -> Option<Exit> {
     let mut exit = Exit::Done;
-    for (shard, record) in policy.shards.iter().zip(&state.shards) {
+    let figures = figures(policy, state);
+    let known = figures.reasons.iter().zip(figures.done);
+    for (record, (reason, done)) in state.shards.iter().zip(known) {
         let still = record.slot != Slot::Free;
-        match word::of(record, is_done(shard, record)) {
+        match word::of(record, done, reason) {
             Word::Done | Word::Cancelled if !still => {}
             Word::OverCap | Word::Held | Word::Refused if !still => exit = Exit::Person,
             _ => return None,

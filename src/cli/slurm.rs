@@ -27,6 +27,8 @@ pub fn lines(slurm: &RealSlurm, plan: &Plan) -> Vec<Vec<String>> {
         Action::Update { change, jobs, .. } => {
             slurm.lines_for_change(&jobs.iter().map(|j| j.job).collect::<Vec<_>>(), change)
         }
+        Action::StopBackfill { command: Some(line), .. } => vec![line.clone()],
+        Action::StopBackfill { jobs, command: None, .. } => slurm.lines_for_cancel(jobs),
         Action::Cancel { jobs, .. } => {
             slurm.lines_for_cancel(&jobs.iter().map(|j| j.job).collect::<Vec<_>>())
         }

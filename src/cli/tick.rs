@@ -4,12 +4,12 @@ use serde_json::json;
 
 use crate::engine::{self, Hands, Outcome, Report};
 use crate::output::{journal, plan};
+use crate::progress::Files;
 
 use super::checkpoint::Nothing;
 use super::context::Context;
 use super::cycle::{self, news, tell_outcome};
 use super::exit::{Exit, Stop};
-use super::files::Files;
 use super::slurm;
 
 pub fn run(cx: &Context) -> Result<Exit, Stop> {
@@ -51,7 +51,7 @@ pub fn dry_run(cx: &Context) -> Result<Exit, Stop> {
     let mut hands = Hands {
         policy,
         slurm: &mut slurm,
-        progress: &mut Files,
+        progress: &mut Files::new(None),
         checkpoint: &mut Nothing,
         now: (cx.clock)(),
         seed: (cx.seed)(),

@@ -28,7 +28,7 @@ pub fn run(cx: &Context, wanted: Wish, targets: &[String]) -> Result<Exit, Stop>
     }
     let event = |(id, answer): &(_, Answer)| match answer {
         Answer::Done(text) => {
-            let what = What::Note { text: format!("{text} (by {by})") };
+            let what = What::Person { by: by.clone(), did: text.clone() };
             Some(Event { at: now, shard: Some(Clone::clone(id)), what })
         }
         Answer::Already(_) | Answer::Refused(_) => None,

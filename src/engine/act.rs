@@ -22,6 +22,13 @@ pub fn act(hands: &mut Hands<'_>, state: &mut State, plan: &Plan, events: &mut V
             Action::Update { change, jobs, .. } => {
                 said.answers.push((at, hands.slurm.update(&ids(jobs), change)));
             }
+            Action::StopBackfill { jobs, command, .. } => {
+                let asked = match command {
+                    Some(line) => hands.slurm.run(line),
+                    None => hands.slurm.cancel(jobs),
+                };
+                said.answers.push((at, asked));
+            }
             Action::Submit(submit) => match stop.holds(submit) {
                 Some(text) => apply::paused(state, submit, text),
                 None => {

@@ -5,7 +5,7 @@ use crate::model::policy::{Policy, SubmitMode};
 use crate::model::state::{State, TickOutcome, TickRecord};
 use crate::model::units::{Secs, Time};
 use crate::planning::event::{Event, What};
-use crate::planning::plan::{Action, Plan};
+use crate::planning::plan::{Action, Plan, Purpose};
 use crate::planning::reconcile::{Questions, questions};
 use crate::planning::roster::Roster;
 use crate::planning::{apply, check, plan};
@@ -170,7 +170,11 @@ fn intend(hands: &mut Hands<'_>, state: &mut State, plan: &Plan) -> Result<(), S
                 apply::begin(state, submit);
                 effects = true;
             }
-            Action::Cancel { .. } => effects = true,
+            Action::Update { purpose: Purpose::KeepOff(nodes), jobs, .. } => {
+                apply::begin_keeping_off(state, nodes, jobs);
+                effects = true;
+            }
+            Action::Cancel { .. } | Action::StopBackfill { .. } => effects = true,
             Action::Update { .. } => {}
         }
     }

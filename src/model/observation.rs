@@ -88,8 +88,16 @@ pub struct Observation {
     pub accounting: Option<Seen<Vec<PastJob>>>,
     /// By shard index; `None`: not measured in this cycle.
     pub progress: Vec<Option<Seen<Measured>>>,
-    /// Last lines of the logs of jobs that ended, by shard index.
+    /// Last lines of the logs of jobs that ended, by shard index, in order.
     pub logs: Vec<(usize, String)>,
     /// GPUs of the own QOS as Slurm has them, where that was asked in this cycle.
     pub own_gpus: Option<Seen<Option<u32>>>,
+}
+
+impl Observation {
+    /// What the log of a shard's ended job says; empty where there is none.
+    pub fn log_of(&self, shard: usize) -> &str {
+        let at = self.logs.binary_search_by_key(&shard, |(at, _)| *at);
+        at.ok().and_then(|at| self.logs.get(at)).map_or("", |(_, text)| text.as_str())
+    }
 }

@@ -98,6 +98,10 @@ pub enum Reason {
         ahead: Option<String>,
         idle_but_reserved: u32,
     },
+    /// Every node that could hold it is down or drained.
+    FitNodesDown,
+    /// A fit placement has the GPUs, but its node lacks CPUs or memory now.
+    NoCpusOrMemory,
     /// It is submitted in this cycle.
     Submitted,
 }

@@ -101,8 +101,10 @@ pub struct ShardRecord {
     /// Rank of the lowest tier, raised after GPU out-of-memory.
     pub min_tier: Option<u32>,
     pub reservation: Option<Reservation>,
+    /// Reservations that ended and are charged when its job ends.
+    pub owed: Vec<Owed>,
     /// Nodes that babysit keeps its pending job off because of a reservation.
-    pub kept_off: Vec<String>,
+    pub kept_off: KeptOff,
     /// A move that Slurm refused: not tried again before `until`.
     pub move_refused: Option<MoveRefused>,
     pub charges: Vec<Charge>,
@@ -173,6 +175,8 @@ pub struct Attempt {
     pub asked_at: Time,
     /// The user whose babysitter submitted it (a lab may share one state).
     pub uid: u32,
+    /// Nodes kept out for good: the user's own, and those with an unfit model (policy.md 6.1).
+    pub exclude: Vec<String>,
 }
 
 /// A placement chosen for a job.
@@ -204,6 +208,10 @@ pub struct Live {
     pub qos: String,
     pub nodes: Vec<String>,
     pub started: Option<Time>,
+    /// The tier it runs on, as far as Slurm shows it.
+    pub tier: Option<String>,
+    /// How often Slurm itself started it again.
+    pub restarts: u32,
     /// Slurm's words for why it is pending.
     pub reason: String,
     /// Rows and moment of the last new row, for seconds per row.
@@ -212,6 +220,28 @@ pub struct Live {
     pub absent: Option<Absence>,
     /// babysit asked for its end, and why.
     pub stop: Option<Stop>,
+}
+
+impl Live {
+    /// A job that Slurm took, before it was seen in any queue.
+    pub fn new(attempt: Attempt, job: JobId) -> Live {
+        Live {
+            lane: attempt.lane,
+            attempt,
+            job,
+            submitted: None,
+            state: JobState::Pending,
+            qos: String::new(),
+            nodes: Vec::new(),
+            started: None,
+            tier: None,
+            restarts: 0,
+            reason: String::new(),
+            mark: None,
+            absent: None,
+            stop: None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -248,12 +278,35 @@ pub struct End {
     pub gpus: u32,
     pub exit: String,
     pub nodes: Vec<String>,
+    pub tier: Option<String>,
     /// The last new row before it ended; cleared once the pace has been taken from it.
     pub mark: Option<Mark>,
     /// babysit asked for this end.
     pub stop: Option<Stop>,
     /// Who cancelled it, where accounting says so.
     pub cancelled_by: Option<u32>,
+}
+
+impl End {
+    /// All that the attempt itself tells; times, nodes and causes are for the caller to add.
+    pub fn new(attempt: &Attempt, job: JobId, how: EndHow, now: Time) -> End {
+        End {
+            attempt: attempt.number,
+            job,
+            how,
+            started: None,
+            ended: now,
+            seen_at: now,
+            rows_before: attempt.rows_before,
+            gpus: attempt.gpus,
+            exit: String::new(),
+            nodes: Vec::new(),
+            tier: attempt.pin.as_ref().map(|pin| pin.tier.clone()),
+            mark: None,
+            stop: None,
+            cancelled_by: None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -309,6 +362,22 @@ pub struct Reservation {
     pub accrued_at: Time,
     /// Raw; weighted when charged.
     pub gpu_seconds: GpuSeconds,
+}
+
+/// Nodes excluded for a pending job beside the user's own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KeptOff {
+    pub nodes: Vec<String>,
+    /// Slurm was told, and its answer was not lost; else it is told again.
+    pub told: bool,
+}
+
+/// A reservation that ended without having been charged yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Owed {
+    pub reservation: Reservation,
+    /// It led to a start.
+    pub started: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -410,7 +479,8 @@ impl ShardRecord {
             last_end: None,
             min_tier: None,
             reservation: None,
-            kept_off: Vec::new(),
+            owed: Vec::new(),
+            kept_off: KeptOff::default(),
             move_refused: None,
             charges: Vec::new(),
             why: Reason::NotLookedYet,

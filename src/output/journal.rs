@@ -91,7 +91,43 @@ fn sentence(what: &What, at: crate::model::units::Time) -> String {
         What::MeasureFailed { why } => {
             format!("its files cannot be read, the numbers are older: {}", one_line(why))
         }
-        What::Note { text } => one_line(text),
+        What::Reserved { node, tier, gpus } => {
+            format!("{} of {tier} on {node} reserved for it", count(*gpus, "GPU"))
+        }
+        What::ReservationShrank { before, now } => {
+            format!(
+                "its reservation shrank from {} to {now}: others took GPUs",
+                count(*before, "GPU")
+            )
+        }
+        What::ReservationReleased { node, tier, gpu_seconds, why } => format!(
+            "its reservation of {tier} on {node} is released after {gpu_seconds} GPU-seconds: {}",
+            one_line(why)
+        ),
+        What::BackfillAsked { node, jobs, gpus } => format!(
+            "{} of backfill on {node} told to give {} back",
+            count(jobs.len() as u64, "job"),
+            count(*gpus, "GPU")
+        ),
+        What::BackfillStopFailed { node, said } => {
+            format!("backfill on {node} could not be told to give way: {}", one_line(said))
+        }
+        What::MinTierRaised { tier } => {
+            format!("out of GPU memory; from now on only on {tier} or better")
+        }
+        What::NoFit { asked, largest } => {
+            format!("fits no node: asks for {asked}; the largest there is: {largest}")
+        }
+        What::Charged { attempt, gpu_seconds } => {
+            format!("attempt {attempt} charged to its lab: {gpu_seconds} GPU-seconds")
+        }
+        What::KeptOff { job, nodes } if nodes.is_empty() => {
+            format!("pending job {job} may use every node again")
+        }
+        What::KeptOff { job, nodes } => {
+            format!("pending job {job} is kept off {}, where GPUs are reserved", nodes.join(", "))
+        }
+        What::Person { by, did } => format!("{} (by {by})", one_line(did)),
     }
 }
 
@@ -173,7 +209,32 @@ fn fields(what: &What) -> (&'static str, Value) {
             ("rows-shrank", json!({ "before": before, "now": now }))
         }
         What::MeasureFailed { why } => ("measure-failed", json!({ "why": why })),
-        What::Note { text } => ("note", json!({ "note": text })),
+        What::Reserved { node, tier, gpus } => {
+            ("reserved", json!({ "node": node, "tier": tier, "gpus": gpus }))
+        }
+        What::ReservationShrank { before, now } => {
+            ("reservation-shrank", json!({ "before": before, "now": now }))
+        }
+        What::ReservationReleased { node, tier, gpu_seconds, why } => (
+            "reservation-released",
+            json!({ "node": node, "tier": tier, "gpu_seconds": gpu_seconds, "why": why }),
+        ),
+        What::BackfillAsked { node, jobs, gpus } => {
+            let jobs: Vec<u64> = jobs.iter().map(|job| job.0).collect();
+            ("backfill-asked", json!({ "node": node, "jobs": jobs, "gpus": gpus }))
+        }
+        What::BackfillStopFailed { node, said } => {
+            ("backfill-stop-failed", json!({ "node": node, "said": said }))
+        }
+        What::MinTierRaised { tier } => ("min-tier-raised", json!({ "tier": tier })),
+        What::NoFit { asked, largest } => {
+            ("NO_FIT_PLACEMENT", json!({ "asked": asked, "largest": largest }))
+        }
+        What::Charged { attempt, gpu_seconds } => {
+            ("charged", json!({ "attempt": attempt, "gpu_seconds": gpu_seconds }))
+        }
+        What::KeptOff { job, nodes } => ("kept-off", json!({ "job": job.0, "nodes": nodes })),
+        What::Person { by, did } => ("person", json!({ "by": by, "did": did })),
     }
 }
 

@@ -50,6 +50,20 @@ fn headline(action: &Action) -> String {
         Action::Update { purpose: Purpose::Order, jobs, .. } => {
             format!("put {} behind longer ones: {}", count(jobs.len() as u64, "job"), names(jobs))
         }
+        Action::Update { purpose: Purpose::KeepOff(nodes), jobs, .. } if nodes.is_empty() => {
+            format!("let {} back to every node: {}", count(jobs.len() as u64, "job"), names(jobs))
+        }
+        Action::Update { purpose: Purpose::KeepOff(nodes), jobs, .. } => format!(
+            "keep {} off {} (GPUs reserved there): {}",
+            count(jobs.len() as u64, "job"),
+            nodes.join(", "),
+            names(jobs)
+        ),
+        Action::StopBackfill { node, gpus, jobs, command: _ } => format!(
+            "tell {} of backfill on {node} to give {} back",
+            count(jobs.len() as u64, "job"),
+            count(*gpus, "GPU")
+        ),
         Action::Cancel { why, jobs } => {
             let why = match why {
                 Stop::OverCap => "cost cap reached",
@@ -81,6 +95,13 @@ pub fn json(plan: &Plan, commands: &[Vec<String>]) -> Value {
                 ("move-to-extra", jobs)
             }
             Action::Update { purpose: Purpose::Order, jobs, .. } => ("order", jobs),
+            Action::Update { purpose: Purpose::KeepOff(_), jobs, .. } => ("keep-off", jobs),
+            Action::StopBackfill { node, gpus, jobs, command: _ } => {
+                return json!({
+                    "kind": "stop-backfill", "shards": [], "node": node, "gpus": gpus,
+                    "jobs": jobs.iter().map(|job| job.0).collect::<Vec<_>>(), "commands": lines,
+                });
+            }
             Action::Cancel { jobs, .. } => ("cancel", jobs),
         };
         json!({

@@ -216,7 +216,7 @@ fn shard_view(
     now: Time,
 ) -> ShardView {
     let reason = figures.reasons[i].clone();
-    let state_word = word::of(record, figures.done[i]);
+    let state_word = word::of(record, figures.done[i], &reason);
     let running = record.live().is_some_and(|live| live.state == JobState::Running);
     let seconds_per_row = figures.lpt.seconds_per_row[i];
     let eta = figures.etas[i];
@@ -310,7 +310,7 @@ fn cost(
 }
 
 fn job(live: &Live) -> Job {
-    let Live { attempt, job, submitted, state, qos, nodes, started, .. } = live;
+    let Live { attempt, job, submitted, state, qos, nodes, started, tier, .. } = live;
     let word = match state {
         JobState::Pending => "PENDING".to_owned(),
         JobState::Running => "RUNNING".to_owned(),
@@ -322,7 +322,7 @@ fn job(live: &Live) -> Job {
         qos: qos.clone(),
         state: word,
         node: (!nodes.is_empty()).then(|| nodes.join(",")),
-        tier: attempt.pin.as_ref().map(|pin| pin.tier.clone()),
+        tier: tier.clone().or_else(|| attempt.pin.as_ref().map(|pin| pin.tier.clone())),
         submitted_at: Some(iso(submitted.unwrap_or(attempt.asked_at))),
         started_at: started.map(iso),
     }

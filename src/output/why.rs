@@ -103,6 +103,10 @@ pub fn sentence(reason: &Reason, now: Time) -> String {
             }
             text + "."
         }
+        Reason::FitNodesDown => "Every node that could hold it is down or drained.".into(),
+        Reason::NoCpusOrMemory => {
+            "GPUs for it are free, but their node lacks the CPUs or the memory it asks for.".into()
+        }
         Reason::Submitted => "Just submitted to Slurm.".into(),
     }
 }
@@ -188,6 +192,8 @@ pub fn short(reason: &Reason, now: Time) -> String {
         Reason::SlurmBusy { .. } => "put off".into(),
         Reason::Collecting { node, have, need, .. } => format!("{have}/{need} on {node}"),
         Reason::QueueWait { rank, .. } => format!("{} in line", ordinal(*rank)),
+        Reason::FitNodesDown => "nodes down".into(),
+        Reason::NoCpusOrMemory => "no CPUs/memory".into(),
         Reason::Submitted => "just submitted".into(),
     }
 }
@@ -224,6 +230,8 @@ pub fn code(reason: &Reason) -> &'static str {
         Reason::SlurmBusy { .. } => "slurm-busy",
         Reason::Collecting { .. } => "collecting",
         Reason::QueueWait { .. } => "queue-wait",
+        Reason::FitNodesDown => "fit-nodes-down",
+        Reason::NoCpusOrMemory => "no-cpus-or-memory",
         Reason::Submitted => "submitted",
     }
 }

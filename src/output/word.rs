@@ -56,7 +56,7 @@ impl Word {
 
 /// What a person decided, and a cap that is reached, count at once, also while Slurm still has the
 /// job; a hold does not, since it ends nothing.
-pub fn of(record: &ShardRecord, done: bool) -> Word {
+pub fn of(record: &ShardRecord, done: bool, reason: &Reason) -> Word {
     let in_slurm = match &record.slot {
         Slot::Live(live) => Some(live),
         Slot::Free | Slot::Submitting(_) | Slot::Settling(_) => None,
@@ -76,6 +76,7 @@ pub fn of(record: &ShardRecord, done: bool) -> Word {
         (_, Gate::Held { .. }) => Word::Held,
         (_, Gate::Refused { .. }) => Word::Refused,
         (_, Gate::Backoff { .. }) => Word::Backoff,
+        (Slot::Free, _) if matches!(reason, Reason::NoFit { .. }) => Word::Refused,
         _ if record.reservation.is_some() => Word::Reserving,
         _ => Word::Waiting,
     }

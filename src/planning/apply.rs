@@ -5,7 +5,7 @@ use crate::model::cluster::{JobState, QueueJob};
 use crate::model::policy::{Lane, Policy};
 use crate::model::reason::Reason;
 use crate::model::request::{Asked, Refusal, RefusalClass, Submitted};
-use crate::model::state::{Gate, Intent, Live, MoveRefused, Slot, State};
+use crate::model::state::{Gate, Intent, KeptOff, Live, MoveRefused, Slot, State};
 use crate::model::units::{Secs, Time};
 
 use super::event::{Event, What};
@@ -19,12 +19,20 @@ const REFUSED_MOVE_REST: Secs = Secs::hours(1);
 pub fn begin(state: &mut State, submit: &Submit) {
     let record = &mut state.shards[submit.shard];
     record.attempts = submit.attempt.number;
+    record.kept_off = KeptOff { nodes: submit.kept_off.clone(), told: true };
     record.slot = Slot::Submitting(Intent {
         attempt: submit.attempt.clone(),
         looks: 0,
         quiet_since: None,
         said: "asked just now".to_owned(),
     });
+}
+
+/// Before scontrol: which nodes the jobs will be kept off. Told only once Slurm has answered.
+pub fn begin_keeping_off(state: &mut State, nodes: &[String], jobs: &[Target]) {
+    for target in jobs {
+        state.shards[target.shard].kept_off = KeptOff { nodes: nodes.to_vec(), told: false };
+    }
 }
 
 /// sbatch was never called for this intent: it is taken back.
@@ -47,20 +55,9 @@ pub fn submitted(state: &mut State, submit: &Submit, outcome: &Submitted, now: T
     let attempt = submit.attempt.number;
     let what = match outcome {
         Submitted::Accepted(job) => {
-            record.slot = Slot::Live(Live {
-                attempt: submit.attempt.clone(),
-                job: *job,
-                submitted: None,
-                state: JobState::Pending,
-                lane: submit.attempt.lane,
-                qos: submit.request.qos.clone().unwrap_or_default(),
-                nodes: Vec::new(),
-                started: None,
-                reason: String::new(),
-                mark: None,
-                absent: None,
-                stop: None,
-            });
+            let mut live = Live::new(submit.attempt.clone(), *job);
+            live.qos = submit.request.qos.clone().unwrap_or_default();
+            record.slot = Slot::Live(live);
             What::Submitted { job: *job, lane: submit.attempt.lane, attempt }
         }
         Submitted::Unknown(said) => {
@@ -137,7 +134,21 @@ pub fn verify(
                     }));
                 }
             }
-            Action::Update { .. } | Action::Submit(_) => {}
+            Action::Update { purpose: Purpose::KeepOff(nodes), jobs: kept, .. } => {
+                for target in kept.iter().filter(|_| error.is_none()) {
+                    state.shards[target.shard].kept_off.told = true;
+                    let what = What::KeptOff { job: target.job, nodes: nodes.clone() };
+                    events.push(Event { at: now, shard: Some(target.id.clone()), what });
+                }
+            }
+            Action::StopBackfill { node, .. } => {
+                if let Some(said) = error {
+                    let what =
+                        What::BackfillStopFailed { node: node.clone(), said: said.to_owned() };
+                    events.push(Event { at: now, shard: None, what });
+                }
+            }
+            Action::Update { purpose: Purpose::Order, .. } | Action::Submit(_) => {}
         }
     }
     events

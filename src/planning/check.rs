@@ -45,12 +45,13 @@ pub fn violations(policy: &Policy, state: &State, plan: &Plan) -> Vec<String> {
                         let what = match purpose {
                             Purpose::Move(_) => "lane change",
                             Purpose::Order => "reordering",
+                            Purpose::KeepOff(_) => "exclusion",
                         };
                         found.push(format!("{}: {what} of a job that does not pend", target.id));
                     }
                 }
             }
-            Action::Cancel { .. } => {}
+            Action::Cancel { .. } | Action::StopBackfill { .. } => {}
         }
     }
     found

@@ -111,14 +111,58 @@ pub enum What {
     MeasureFailed {
         why: String,
     },
-    Note {
-        text: String,
+    Reserved {
+        node: String,
+        tier: String,
+        gpus: u32,
+    },
+    ReservationShrank {
+        before: u32,
+        now: u32,
+    },
+    ReservationReleased {
+        node: String,
+        tier: String,
+        gpu_seconds: u64,
+        why: String,
+    },
+    BackfillAsked {
+        node: String,
+        jobs: Vec<JobId>,
+        gpus: u32,
+    },
+    BackfillStopFailed {
+        node: String,
+        said: String,
+    },
+    /// After GPU out-of-memory: only this tier or better from now on.
+    MinTierRaised {
+        tier: String,
+    },
+    NoFit {
+        asked: String,
+        largest: String,
+    },
+    /// A run was charged to the lab.
+    Charged {
+        attempt: u32,
+        gpu_seconds: u64,
+    },
+    /// A pending job is kept off these nodes because of a reservation; none: let back.
+    KeptOff {
+        job: JobId,
+        nodes: Vec<String>,
+    },
+    /// What a person asked for by a command, and what was done about it.
+    Person {
+        by: String,
+        did: String,
     },
 }
 
 impl What {
     /// Worth a person's attention in a terminal or a mail; the rest is for the journal only.
     pub fn is_news(&self) -> bool {
-        !matches!(self, What::MeasureFailed { .. })
+        !matches!(self, What::MeasureFailed { .. } | What::Charged { .. } | What::KeptOff { .. })
     }
 }

@@ -1,70 +1,42 @@
-//! Which placements a shard fits (policy.md sections 1 and 5): static, whatever is in use now.
+//! What `check` asks: which shards fit no placement, by the very rules of a cycle (policy.md
+//! section 5), and which GPU models no tier names.
 
 use std::collections::BTreeSet;
 
-use crate::model::cluster::Node;
-use crate::model::policy::{Policy, Shard};
+use crate::model::observation::Cluster;
+use crate::model::policy::{Policy, SubmitMode};
+use crate::model::reason::Reason;
+use crate::model::state::State;
 
-/// A shard that no placement can ever hold: NO_FIT_PLACEMENT.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoFit {
-    pub asked: String,
-    pub largest: String,
+use super::no_fit::{self, Largest};
+use super::placement::{self, Placement};
+
+/// NO_FIT_PLACEMENT by shard index; `None` where some placement can hold the shard.
+pub fn unfit(policy: &Policy, state: &State, cluster: &Cluster) -> Vec<Option<Reason>> {
+    let mut largest = Largest::new(cluster);
+    let placements = placement::placements(policy, state, cluster);
+    let of = |i: usize| match policy.shards[i].submit {
+        SubmitMode::Queued => largest.refuses(policy, state, cluster, i),
+        SubmitMode::Placed => placed(policy, state, &placements, i),
+    };
+    (0..policy.shards.len()).map(of).collect()
 }
 
-/// `None`: some node can hold it, or a node's GPUs could not be read and may be able to.
-pub fn no_fit(policy: &Policy, shard: &Shard, nodes: &[Node]) -> Option<NoFit> {
-    let mut largest: Option<(u32, &str, &str)> = None;
-    for node in nodes.iter().filter(|node| reachable(policy, node)) {
-        let Some(gpus) = &node.gpus else { return None };
-        for placement in gpus {
-            let model = placement.model.as_deref();
-            let tier = model.and_then(|model| policy.tier_of(model));
-            if let Some(min) = shard.min_tier
-                && tier.is_none_or(|tier| tier.rank < min)
-            {
-                continue;
-            }
-            let most = tier.and_then(|tier| tier.max_gpus).unwrap_or(u32::MAX);
-            let capacity = placement.capacity.min(most);
-            if capacity >= shard.gpus {
-                return None;
-            }
-            if largest.is_none_or(|(most, ..)| capacity > most) {
-                largest = Some((capacity, model.unwrap_or("GPU"), &node.name));
-            }
-        }
+fn placed(policy: &Policy, state: &State, all: &[Placement], i: usize) -> Option<Reason> {
+    let (shard, raised) = (&policy.shards[i], state.shards[i].min_tier);
+    if all.iter().any(|at| placement::fits(policy, shard, raised, at)) {
+        return None;
     }
-    let tier = shard.min_tier.and_then(|rank| policy.tier_by_rank(rank));
-    Some(NoFit {
-        asked: match tier {
-            Some(tier) => format!("{}x {} or better on one node", shard.gpus, tier.name),
-            None => format!("{} GPUs of one model on one node", shard.gpus),
-        },
-        largest: match largest {
-            Some((count, model, node)) => format!("{count}x {model} on {node}"),
-            None => "no such GPU at all".to_owned(),
-        },
-    })
+    let min = raised.or(shard.min_tier);
+    let good = all.iter().filter(|p| min.is_none_or(|min| p.rank >= min));
+    let largest = good.max_by_key(|p| (p.capacity, p.rank));
+    let largest = largest.map(|p| (p.capacity, p.pin.tier.as_str(), p.pin.node.as_str()));
+    Some(no_fit::reason(policy, shard, min, largest))
 }
 
 /// Models that the cluster has and `[tiers]` does not name.
-pub fn unknown_models(policy: &Policy, nodes: &[Node]) -> BTreeSet<String> {
-    nodes
-        .iter()
-        .flat_map(|node| node.gpus.iter().flatten())
-        .filter_map(|gpus| gpus.model.clone())
-        .filter(|model| policy.tier_of(model).is_none())
-        .collect()
-}
-
-/// In a partition that some job of ours could be sent to; all are, where none is named.
-fn reachable(policy: &Policy, node: &Node) -> bool {
-    let lanes = policy.lanes.iter().flat_map(|lanes| [&lanes.own, &lanes.extra]);
-    let named: Vec<&String> = lanes
-        .filter_map(|lane| lane.partition.as_ref())
-        .chain(&policy.slurm.partition)
-        .chain(policy.tiers.iter().filter_map(|tier| tier.partition.as_ref()))
-        .collect();
-    named.is_empty() || node.partitions.iter().any(|p| named.contains(&p))
+pub fn unknown_models(policy: &Policy, cluster: &Cluster) -> BTreeSet<String> {
+    let gpus = cluster.nodes.iter().flat_map(|node| node.gpus.iter().flatten());
+    let models = gpus.filter_map(|gpus| gpus.model.clone());
+    models.filter(|model| policy.tier_of(model).is_none()).collect()
 }

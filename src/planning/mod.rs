@@ -3,34 +3,48 @@
 //!
 //! Nothing here reads a file, a clock or the environment, or starts a process.
 
+pub mod account;
 pub mod apply;
 pub mod ask;
+pub mod backfill;
 pub mod caps;
 pub mod check;
+pub mod dispatch;
 pub mod eta;
 pub mod event;
 pub mod fit;
+pub mod kept_off;
 pub mod lpt;
 pub mod measure;
+pub mod no_fit;
+pub mod oom;
 pub mod parking;
 pub mod person;
+pub mod placement;
 pub mod plan;
+pub mod queue;
 pub mod reason;
 pub mod reconcile;
+pub mod reservation;
 pub mod retry;
 pub mod roster;
 pub mod submit;
 
 use crate::model::observation::Observation;
-use crate::model::policy::Policy;
+use crate::model::policy::{Policy, SubmitMode};
 use crate::model::reason::Reason;
 use crate::model::state::{Slot, State, Stop};
 use crate::model::units::Time;
 
+use dispatch::{Dispatch, Start};
+use event::{Event, What};
 use lpt::Lpt;
-use parking::{Seat, Waiting};
+use no_fit::Largest;
+use parking::{Room, Seat, Waiting};
+use placement::Placement;
 use plan::{Action, Plan, Target};
 use roster::Roster;
+use submit::{Moment, Way};
 
 /// One cycle's decisions, in the order of policy.md section 2. `state` is brought up to what was
 /// seen; the actions are left to be carried out.
@@ -51,46 +65,121 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
     cancel(state, me, Stop::OverCap, over, &mut plan);
     cancel(state, me, Stop::Twin, twins, &mut plan);
 
+    let moment = Moment { policy, cluster: &seen.cluster, now, seed };
+    let dispatched = place(&moment, state, &mut plan);
+    let mut budget = policy.rules.max_submits_per_tick.saturating_sub(dispatched.starts.len());
+    let reserved = kept_off::reserved(&dispatched.placements);
+
     let lpt = Lpt::new(policy, state);
-    let mut waiting = parking::movable(state, me);
-    let ready = submit::ready(policy, state);
-    waiting.extend(ready.iter().map(|&shard| Waiting { shard, job: None }));
+    let mut waiting = parking::movable(state, me, now);
+    let mut waits: Vec<Option<Reason>> = vec![None; policy.shards.len()];
+    let mut largest = Largest::new(&seen.cluster);
+    for shard in submit::ready(policy, state, SubmitMode::Queued) {
+        match largest.refuses(policy, state, &seen.cluster, shard) {
+            Some(reason) => waits[shard] = Some(reason),
+            None => waiting.push(Waiting { shard, job: None, still_pends: false }),
+        }
+    }
     waiting.sort_by(|a, b| lpt.compare(policy, a.shard, b.shard));
 
-    let seats = match &policy.lanes {
-        Some(lanes) => {
-            let own = parking::own_lane(lanes, &seen.cluster, &roster);
-            let room = parking::room(lanes, state, &own);
-            let seats = parking::seats(policy, lanes, room, &waiting);
-            plan.actions.extend(parking::moves(lanes, state, &seats, now));
-            plan.actions.extend(parking::order(state, &roster, &seats, &lpt));
-            seats
-        }
-        None => Vec::new(),
-    };
+    let mut room = Room::Unknown;
+    let mut seats = Vec::new();
+    if let Some(lanes) = &policy.lanes {
+        let own = parking::own_lane(lanes, &seen.cluster, &roster, state);
+        room = parking::room(lanes, state, &own);
+        seats = parking::seats(policy, lanes, room, &waiting);
+        plan.actions.extend(parking::moves(lanes, state, &seats, now));
+        plan.actions.extend(parking::order(state, &roster, &seats, &lpt));
+        room = parking::room_left(policy, room, &seats);
+    }
+    plan.actions.extend(kept_off::updates(policy, state, me, &reserved));
+    let mut submitted = start(&moment, state, &dispatched.starts, room, &mut plan);
+
     let seat_of = seats_by_shard(policy, &seats);
-    let mut submitted = vec![false; policy.shards.len()];
-    let turn = waiting.iter().filter(|w| w.job.is_none());
-    for Waiting { shard, .. } in turn.take(policy.rules.max_submits_per_tick) {
+    for Waiting { shard, .. } in waiting.iter().filter(|w| w.job.is_none()) {
+        if budget == 0 {
+            break;
+        }
+        budget -= 1;
         let lane = seat_of[*shard].map(|seat| seat.lane);
-        let submit = submit::request(policy, state, &seen.cluster, *shard, lane, seed, now);
+        let keep = kept_off::nodes_for(policy, state, *shard, &reserved);
+        let way = Way::Queued { kept_off: &keep };
+        let submit = submit::request(&moment, state, *shard, lane, &way);
         submitted[*shard] = true;
         plan.actions.push(Action::Submit(Box::new(submit)));
     }
 
     state.learned.gpus_at_hand = eta::gpus_at_hand(policy, state, seen, &roster);
-    let count = waiting.len() as u32;
-    let rank: Vec<u32> = ranks(policy, &waiting);
+    let of = waiting.len() as u32;
+    let rank = ranks(policy, &waiting);
+    for (shard, reason) in dispatched.waits {
+        waits[shard] = Some(reason);
+    }
     for (i, shard) in policy.shards.iter().enumerate() {
         let record = &mut state.shards[i];
-        record.why = if submitted[i] {
-            Reason::Submitted
-        } else {
-            let place = reason::Place { seat: seat_of[i], rank: rank[i], of: count };
-            reason::of_slot(policy, shard, record, place)
+        let why = match waits[i].take() {
+            _ if submitted[i] => Reason::Submitted,
+            Some(reason) => reason,
+            None => {
+                let place = reason::Place { seat: seat_of[i], rank: rank[i], of };
+                reason::of_slot(policy, shard, record, place)
+            }
         };
+        if let (Reason::NoFit { asked, largest }, false) = (&why, record.why == why) {
+            let what = What::NoFit { asked: asked.clone(), largest: largest.clone() };
+            plan.events.push(Event { at: now, shard: Some(shard.id.clone()), what });
+        }
+        record.why = why;
     }
     plan
+}
+
+/// The placed shards of this cycle (policy.md sections 5-7).
+struct Dispatched {
+    starts: Vec<Start>,
+    waits: Vec<(usize, Reason)>,
+    placements: Vec<Placement>,
+}
+
+fn place(moment: &Moment<'_>, state: &mut State, plan: &mut Plan) -> Dispatched {
+    let Moment { policy, cluster, now, .. } = *moment;
+    queue::welcome(policy, state);
+    reservation::accrue(state, now);
+    let queue = queue::queue(policy, state);
+    let held = state.shards.iter().any(|record| record.reservation.is_some());
+    if queue.is_empty() && !held {
+        return Dispatched { starts: Vec::new(), waits: Vec::new(), placements: Vec::new() };
+    }
+    let mut placements = placement::placements(policy, state, cluster);
+    reservation::review(policy, state, &queue, &mut placements, now, &mut plan.events);
+    // A released reservation was charged: the order is made anew for this cycle's dispatch.
+    let queue = queue::queue(policy, state);
+    let Dispatch { starts, waits } =
+        dispatch::dispatch(moment, state, &queue, &mut placements, &mut plan.events);
+    Dispatched { starts, waits, placements }
+}
+
+/// The actions of the starts: backfill first, then sbatch, pinned; in own while it has room.
+fn start(
+    moment: &Moment<'_>,
+    state: &State,
+    starts: &[Start],
+    mut room: Room,
+    plan: &mut Plan,
+) -> Vec<bool> {
+    let mut submitted = vec![false; moment.policy.shards.len()];
+    for start in starts {
+        let gpus = moment.policy.shards[start.shard].gpus;
+        let lane = moment.policy.lanes.as_ref().map(|_| room.take(gpus));
+        if !start.stop.is_empty() {
+            plan.actions.extend(backfill::stop(moment.policy, start));
+        }
+        let way = Way::Placed { pin: &start.pin, model: &start.model };
+        let submit = submit::request(moment, state, start.shard, lane, &way);
+        submitted[start.shard] = true;
+        plan.actions.push(Action::Submit(Box::new(submit)));
+    }
+    submitted
 }
 
 fn learn(state: &mut State, seen: &Observation, now: Time) {

@@ -6,8 +6,8 @@ use crate::model::id::JobId;
 use crate::model::observation::Cluster;
 use crate::model::policy::{Lane, Lanes, Policy};
 use crate::model::request::Change;
-use crate::model::state::{ShardRecord, State};
-use crate::model::units::Time;
+use crate::model::state::{ShardRecord, Slot, State};
+use crate::model::units::{Secs, Time};
 
 use super::lpt::Lpt;
 use super::plan::{Action, Purpose, Target};
@@ -27,15 +27,39 @@ pub enum Room {
     },
 }
 
+impl Room {
+    /// The lane for a job that starts now: own if it has room, else extra. Where own's size cannot
+    /// be known, extra: a pinned job must start now, not wait in a full lane.
+    pub fn take(&mut self, gpus: u32) -> Lane {
+        match self {
+            Room::Unlimited => Lane::Own,
+            Room::Gpus { free, .. } if *free >= gpus => {
+                *free -= gpus;
+                Lane::Own
+            }
+            Room::Gpus { .. } | Room::Unknown => Lane::Extra,
+        }
+    }
+}
+
+/// What is left of own once everything that waits in it, parked jobs included, is counted.
+pub fn room_left(policy: &Policy, room: Room, seats: &[Seat]) -> Room {
+    let Room::Gpus { free, size } = room else { return room };
+    let own = seats.iter().filter(|seat| seat.lane == Lane::Own);
+    let waits: u32 = own.map(|seat| policy.shards[seat.shard].gpus).sum();
+    Room::Gpus { free: free.saturating_sub(waits), size }
+}
+
 /// Who is in the own lane now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OwnLane {
     pub running_ours: u32,
     pub running_others: u32,
     pub pending_others: u32,
+    pub pending_pinned: u32,
 }
 
-pub fn own_lane(lanes: &Lanes, cluster: &Cluster, roster: &Roster<'_>) -> OwnLane {
+pub fn own_lane(lanes: &Lanes, cluster: &Cluster, roster: &Roster<'_>, state: &State) -> OwnLane {
     let mut lane = OwnLane::default();
     for job in &cluster.jobs {
         if job.state.is_over() || lane_of(Some(lanes), job) != Some(Lane::Own) {
@@ -50,6 +74,17 @@ pub fn own_lane(lanes: &Lanes, cluster: &Cluster, roster: &Roster<'_>) -> OwnLan
             (false, false) => lane.pending_others += gpus,
         }
     }
+    // Pinned jobs of ours that were just submitted are not moved any more: they count as taken.
+    let waiting = |record: &ShardRecord| {
+        let attempt = match &record.slot {
+            Slot::Submitting(intent) => &intent.attempt,
+            Slot::Live(live) if live.started.is_none() => &live.attempt,
+            Slot::Live(_) | Slot::Free | Slot::Settling(_) => return 0,
+        };
+        let own = attempt.pin.is_some() && attempt.lane == Some(Lane::Own);
+        if own { attempt.gpus } else { 0 }
+    };
+    lane.pending_pinned = state.shards.iter().map(waiting).sum();
     lane
 }
 
@@ -60,7 +95,7 @@ pub fn room(lanes: &Lanes, state: &State, lane: &OwnLane) -> Room {
         (None, Some((None, _))) => return Room::Unlimited,
         (None, None) => return Room::Unknown,
     };
-    let taken = lane.running_ours + lane.running_others + lane.pending_others;
+    let taken = lane.running_ours + lane.running_others + lane.pending_others + lane.pending_pinned;
     Room::Gpus { free: size.saturating_sub(taken), size }
 }
 
@@ -94,7 +129,7 @@ pub fn seats(policy: &Policy, lanes: &Lanes, room: Room, waiting: &[Waiting]) ->
         } else if parked < lanes.park {
             parked += 1;
             (Lane::Own, true)
-        } else if room == Room::Unknown && shard.job.is_none() {
+        } else if room == Room::Unknown && !shard.still_pends {
             // The field's way: in own first; the next cycle promotes what still pends.
             (Lane::Own, false)
         } else {
@@ -110,11 +145,16 @@ pub fn seats(policy: &Policy, lanes: &Lanes, room: Room, waiting: &[Waiting]) ->
 pub struct Waiting {
     pub shard: usize,
     pub job: Option<JobId>,
+    /// Slurm has had the time to start it, and did not.
+    pub still_pends: bool,
 }
+
+/// Slurm starts a job that can start within 0.1-4 s (slurm-facts.md section 6 i).
+const START_TIME: Secs = Secs(5);
 
 /// Our pending jobs that Slurm could start in either lane: not held, not waiting for something
 /// else than GPUs, not being stopped, and ours to change.
-pub fn movable(state: &State, me: u32) -> Vec<Waiting> {
+pub fn movable(state: &State, me: u32, now: Time) -> Vec<Waiting> {
     let pending = |(shard, record): (usize, &ShardRecord)| {
         let live = record.live()?;
         let can = live.state == JobState::Pending
@@ -124,7 +164,8 @@ pub fn movable(state: &State, me: u32) -> Vec<Waiting> {
             && live.attempt.uid == me
             && live.attempt.pin.is_none()
             && !is_stuck(&live.reason);
-        can.then_some(Waiting { shard, job: Some(live.job) })
+        let still_pends = now.since(live.attempt.asked_at) >= START_TIME;
+        can.then_some(Waiting { shard, job: Some(live.job), still_pends })
     };
     state.shards.iter().enumerate().filter_map(pending).collect()
 }

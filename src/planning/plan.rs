@@ -26,15 +26,24 @@ pub enum Action {
         change: Change,
         jobs: Vec<Target>,
     },
+    /// Backfill is told to give way; the start follows at once (policy.md section 6).
+    StopBackfill {
+        node: String,
+        gpus: u32,
+        jobs: Vec<JobId>,
+        command: Option<String>,
+    },
     Submit(Box<Submit>),
 }
 
 /// What an update is for; tells the verification which column to read again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purpose {
     Move(Lane),
     /// LPT order among our own pending jobs of a lane.
     Order,
+    /// Nodes of reserved placements that these jobs are kept off from now on.
+    KeepOff(Vec<String>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,4 +60,6 @@ pub struct Submit {
     pub id: ShardId,
     pub attempt: Attempt,
     pub request: Request,
+    /// Nodes it is kept off because of a reservation.
+    pub kept_off: Vec<String>,
 }

@@ -3,17 +3,21 @@
 //! One rule above all: a job that is not in the queue has not thereby ended, and a submission
 //! without an answer has not thereby failed (policy.md section 2.1, slurm.md "Ending").
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::mem;
 
-use crate::model::cluster::{JobState, QueueJob};
+use crate::model::cluster::{JobState, Node, QueueJob};
 use crate::model::id::{JobId, ShardId, Token};
 use crate::model::observation::{GapKind, Observation, PastJob};
 use crate::model::policy::Policy;
-use crate::model::state::{Absence, Attempt, End, EndHow, Intent, Live, ShardRecord, Slot, State};
-use crate::model::units::{GpuSeconds, Secs, Time};
+use crate::model::state::{
+    Absence, Attempt, End, EndHow, Intent, KeptOff, LabRecord, Live, ShardRecord, Slot, State,
+};
+use crate::model::units::{Secs, Time};
 
+use super::account::{self, Run};
 use super::event::{Event, What};
+use super::kept_off;
 use super::plan::Target;
 use super::roster::{Ours, Roster, lane_of};
 
@@ -99,10 +103,12 @@ pub fn reconcile(
         state.learned.accounting_off = true;
     }
     let mut twins = Vec::new();
-    for i in 0..state.shards.len() {
-        let record = &mut state.shards[i];
+    let State { shards, labs, .. } = state;
+    let nodes = &seen.cluster.nodes;
+    for (i, record) in shards.iter_mut().enumerate() {
         let before = mem::replace(&mut record.slot, Slot::Free);
-        let mut step = Step { policy, record, roster, past: &past, shard: i, now, events };
+        let mut step =
+            Step { policy, record, labs, roster, past: &past, nodes, shard: i, now, events };
         let after = match before {
             Slot::Free => step.adopt_stray(Slot::Free),
             Slot::Settling(end) => step.adopt_stray(Slot::Settling(end)),
@@ -139,18 +145,26 @@ impl<'a> Past<'a> {
         past
     }
 
-    /// The last thing accounting knows of this attempt; `job` where its id is known.
+    /// The last thing accounting knows of this attempt; `job` where its id is known. A requeued
+    /// job has a row for each run: one that still lives wins, else the latest.
     fn of(&self, attempt: &Attempt, job: Option<JobId>) -> Option<&'a PastJob> {
-        let rows = self.rows.get(attempt.token.name.as_str())?;
-        let ours = rows.iter().copied().filter(|row| {
+        let ours = self.ours(attempt).filter(|row| job.is_none_or(|id| id == row.id));
+        ours.max_by_key(|row| (row.end.is_none(), row.submitted, row.started, row.id))
+    }
+
+    /// Every row of one job of this attempt.
+    fn all(&self, attempt: &Attempt, job: JobId) -> Vec<&'a PastJob> {
+        self.ours(attempt).filter(|row| row.id == job).collect()
+    }
+
+    fn ours(&self, attempt: &Attempt) -> impl Iterator<Item = &'a PastJob> {
+        let rows = self.rows.get(attempt.token.name.as_str());
+        rows.into_iter().flatten().copied().filter(|row| {
             row.uid == attempt.uid
-                && job.is_none_or(|id| id == row.id)
                 && (row.comment.is_empty() || row.comment == attempt.token.comment)
                 // Names repeat when a state was lost and made anew: then only time tells.
                 && row.submitted.is_none_or(|at| at >= attempt.asked_at - Secs::hours(1))
-        });
-        // A requeued job has a row for each run: one that still lives wins, else the latest.
-        ours.max_by_key(|row| (row.end.is_none(), row.submitted, row.started, row.id))
+        })
     }
 }
 
@@ -158,8 +172,10 @@ impl<'a> Past<'a> {
 struct Step<'s, 'a> {
     policy: &'s Policy,
     record: &'s mut ShardRecord,
+    labs: &'s mut BTreeMap<String, LabRecord>,
     roster: &'s Roster<'a>,
     past: &'s Past<'a>,
+    nodes: &'s [Node],
     shard: usize,
     now: Time,
     events: &'s mut Vec<Event>,
@@ -188,26 +204,14 @@ impl Step<'_, '_> {
             rows_before: self.record.progress.rows,
             asked_at: stray.job.submitted.unwrap_or(self.now),
             uid: stray.job.uid,
+            exclude: Vec::new(),
         };
         self.adopt(attempt, stray.job)
     }
 
     fn adopt(&mut self, attempt: Attempt, job: &QueueJob) -> Slot {
         self.tell(What::Adopted { job: job.id, attempt: attempt.number });
-        let live = Live {
-            attempt,
-            job: job.id,
-            submitted: job.submitted,
-            state: JobState::Pending,
-            lane: None,
-            qos: String::new(),
-            nodes: Vec::new(),
-            started: None,
-            reason: String::new(),
-            mark: None,
-            absent: None,
-            stop: None,
-        };
+        let live = Live::new(attempt, job.id);
         self.see(live, job)
     }
 
@@ -250,22 +254,22 @@ impl Step<'_, '_> {
             // the same id may come back, so the word is not the end yet.
             if !(word.may_return() && job.requeue) {
                 let end = End {
-                    attempt: live.attempt.number,
-                    job: live.job,
-                    how: EndHow::Word(word),
                     started: job.started.filter(|_| !job.nodes.is_empty()),
                     ended: job.ends.unwrap_or(self.now),
-                    seen_at: self.now,
-                    rows_before: live.attempt.rows_before,
-                    gpus: live.attempt.gpus,
-                    exit: String::new(),
                     nodes: job.nodes.clone(),
-                    mark: live.mark,
-                    stop: live.stop,
-                    cancelled_by: None,
+                    ..self.end_of(&live, EndHow::Word(word))
                 };
                 return self.end(end);
             }
+        }
+        if job.restarts > live.restarts
+            && let Some(started) = live.started.take()
+        {
+            // Slurm put it back by itself: that run is over, and its submit time was reset then.
+            let ended = job.submitted.filter(|at| *at >= started).unwrap_or(self.now);
+            self.record.preemptions += 1;
+            let (attempt, gpus) = (live.attempt.number, live.attempt.gpus);
+            self.charge(&Run { attempt, gpus, started, ended, tier: live.tier.as_deref() });
         }
         let was_running = live.started.is_some();
         let runs = job.state.holds_gpus();
@@ -275,13 +279,35 @@ impl Step<'_, '_> {
         live.nodes.clone_from(&job.nodes);
         live.reason.clone_from(&job.reason);
         live.submitted = job.submitted.or(live.submitted);
+        live.restarts = job.restarts;
+        kept_off::see(self.record, &live.attempt.exclude, job.excluded.as_deref());
         live.absent = None;
         live.started = if runs { job.started.or(live.started).or(Some(self.now)) } else { None };
         if runs && !was_running {
             live.mark = None;
-            self.tell(What::Started { job: live.job, lane: live.lane, node: live.nodes.join(",") });
+            live.tier = self.tier_of_run(&live, job);
+            let node = live.nodes.join(",");
+            self.tell(What::Started { job: live.job, lane: live.lane, node });
         }
         Slot::Live(live)
+    }
+
+    /// The tier a run is charged at: as pinned, as asked, or as its node has it. On a mixed node
+    /// Slurm's queue does not show which model an untyped job got: the lower one is charged.
+    fn tier_of_run(&self, live: &Live, job: &QueueJob) -> Option<String> {
+        if let Some(pin) = &live.attempt.pin {
+            return Some(pin.tier.clone());
+        }
+        let asked = job.asked.iter().find_map(|ask| ask.model.as_deref());
+        if let Some(tier) = asked.and_then(|model| self.policy.tier_of(model)) {
+            return Some(tier.name.clone());
+        }
+        let min = self.record.min_tier.or(self.policy.shards[self.shard].min_tier);
+        let node = self.nodes.iter().find(|node| job.nodes.first() == Some(&node.name))?;
+        let models = node.gpus.iter().flatten().filter_map(|gpus| gpus.model.as_deref());
+        let tiers = models.filter_map(|model| self.policy.tier_of(model));
+        let fit = tiers.filter(|tier| min.is_none_or(|min| tier.rank >= min));
+        fit.min_by_key(|tier| tier.rank).map(|tier| tier.name.clone())
     }
 
     /// Not in a healthy queue: accounting decides, and until it can nothing is decided.
@@ -306,7 +332,7 @@ impl Step<'_, '_> {
             (None, None) => VANISH_AFTER,
         };
         if looks >= VANISH_LOOKS && away >= patience {
-            let end = End { ended: since, ..self.bare_end(&live, EndHow::Vanished) };
+            let end = End { ended: since, ..self.end_of(&live, EndHow::Vanished) };
             return self.end(end);
         }
         if first {
@@ -320,62 +346,64 @@ impl Step<'_, '_> {
         Slot::Live(live)
     }
 
-    fn bare_end(&self, live: &Live, how: EndHow) -> End {
+    fn end_of(&self, live: &Live, how: EndHow) -> End {
         End {
-            attempt: live.attempt.number,
-            job: live.job,
-            how,
             started: live.started,
-            ended: self.now,
-            seen_at: self.now,
-            rows_before: live.attempt.rows_before,
-            gpus: live.attempt.gpus,
-            exit: String::new(),
             nodes: live.nodes.clone(),
+            tier: live.tier.clone(),
             mark: live.mark,
             stop: live.stop,
-            cancelled_by: None,
+            ..End::new(&live.attempt, live.job, how, self.now)
         }
     }
 
     fn end_of_live(&mut self, live: &Live, row: &PastJob, how: EndHow) -> Slot {
-        let end = End {
-            started: row.started.filter(|_| !row.nodes.is_empty()),
-            ended: row.ended.unwrap_or(self.now),
-            exit: row.exit.clone(),
-            nodes: row.nodes.clone(),
-            cancelled_by: row.cancelled_by,
-            ..self.bare_end(live, how)
-        };
-        self.end(end)
+        self.end_by_row(self.end_of(live, how), &live.attempt, row)
     }
 
     fn end_of_past(&mut self, attempt: &Attempt, row: &PastJob, how: EndHow) -> Slot {
-        let end = End {
-            attempt: attempt.number,
-            job: row.id,
-            how,
-            started: row.started.filter(|_| !row.nodes.is_empty()),
-            ended: row.ended.unwrap_or(self.now),
-            seen_at: self.now,
-            rows_before: attempt.rows_before,
-            gpus: attempt.gpus,
-            exit: row.exit.clone(),
-            nodes: row.nodes.clone(),
-            mark: None,
-            stop: None,
-            cancelled_by: row.cancelled_by,
-        };
+        self.end_by_row(End::new(attempt, row.id, how, self.now), attempt, row)
+    }
+
+    /// Accounting's times count. Earlier runs of the same job (Slurm requeued it between two
+    /// cycles) have rows of their own.
+    fn end_by_row(&mut self, mut end: End, attempt: &Attempt, row: &PastJob) -> Slot {
+        let ran = |row: &PastJob| row.started.filter(|_| !row.nodes.is_empty());
+        end.started = ran(row);
+        end.ended = row.ended.unwrap_or(self.now);
+        end.exit.clone_from(&row.exit);
+        end.nodes.clone_from(&row.nodes);
+        end.cancelled_by = row.cancelled_by;
+        for earlier in self.past.all(attempt, row.id) {
+            if let (Some(started), Some(ended)) = (ran(earlier), earlier.ended)
+                && Some(started) != end.started
+            {
+                let (attempt, gpus) = (attempt.number, attempt.gpus);
+                self.charge(&Run { attempt, gpus, started, ended, tier: end.tier.as_deref() });
+            }
+        }
         self.end(end)
     }
 
-    /// The one place where a run becomes past: its GPU-seconds are counted here, from Slurm's own
-    /// times, exactly once.
+    /// The one place where a run becomes past: it is charged here, from Slurm's own times.
     fn end(&mut self, end: End) -> Slot {
         if let Some(started) = end.started {
-            self.record.ran += GpuSeconds::of(end.gpus, end.ended.since(started));
+            let (attempt, gpus, ended) = (end.attempt, end.gpus, end.ended);
+            self.charge(&Run { attempt, gpus, started, ended, tier: end.tier.as_deref() });
         }
+        let lab = &self.policy.shards[self.shard].lab;
+        self.record.kept_off = KeptOff::default();
+        account::charge_owed(self.policy, lab, self.record, self.labs, self.now);
         Slot::Settling(end)
+    }
+
+    fn charge(&mut self, run: &Run<'_>) {
+        let lab = &self.policy.shards[self.shard].lab;
+        let new = account::charge_run(self.policy, lab, self.record, self.labs, run, self.now);
+        self.record.ran += new;
+        if new.0 > 0 {
+            self.tell(What::Charged { attempt: run.attempt, gpu_seconds: new.0 });
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::model::units::{Secs, Time};
 
 use super::event::{Event, What};
 use super::measure::is_done;
+use super::oom;
 
 /// No back-off is longer than this (contract.md, `backoff`).
 const LONGEST_BACKOFF: Secs = Secs::hours(1);
@@ -30,11 +31,11 @@ pub fn judge(
             record.gate = Gate::Open;
         }
         let Slot::Settling(end) = &record.slot else { continue };
-        let verdict = verdict(record, end, shard, &policy.rules, now);
+        let log = seen.log_of(i);
+        let verdict = verdict(record, end, shard, &policy.rules, log, now);
         if verdict == Verdict::Wait {
             continue;
         }
-        let log = seen.logs.iter().find(|(at, _)| *at == i).map_or("", |(_, text)| text.as_str());
         let tell =
             |record: &ShardRecord, what| Event { at: now, shard: Some(record.id.clone()), what };
         let new_rows = record.progress.rows.saturating_sub(end.rows_before);
@@ -53,6 +54,10 @@ pub fn judge(
                     What::Held { why: "its job was cancelled by somebody".into() },
                 ));
                 record.gate = Gate::Held { why, at: now };
+            }
+            Verdict::GpuOutOfMemory => {
+                let what = oom::escalate(policy, shard, record, &end, now);
+                events.push(tell(record, what));
             }
             Verdict::Failure => {
                 record.failures += 1;
@@ -75,10 +80,19 @@ enum Verdict {
     /// It brought new rows: any count of failures starts again.
     Progress,
     Failure,
+    /// Not a failure of the shard: the GPU was too small.
+    GpuOutOfMemory,
     CancelledByOther,
 }
 
-fn verdict(record: &ShardRecord, end: &End, shard: &Shard, rules: &Rules, now: Time) -> Verdict {
+fn verdict(
+    record: &ShardRecord,
+    end: &End,
+    shard: &Shard,
+    rules: &Rules,
+    log: &str,
+    now: Time,
+) -> Verdict {
     if is_done(shard, record) {
         return Verdict::Progress;
     }
@@ -94,6 +108,9 @@ fn verdict(record: &ShardRecord, end: &End, shard: &Shard, rules: &Rules, now: T
         Some(word) if word.may_return() => return Verdict::Free,
         Some(EndWord::Cancelled) => return Verdict::CancelledByOther,
         _ => {}
+    }
+    if oom::is_gpu_oom(shard, end, log) {
+        return Verdict::GpuOutOfMemory;
     }
     let gained = record.progress.rows > end.rows_before;
     let settled = now.since(end.seen_at) >= rules.settle;

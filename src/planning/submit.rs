@@ -2,45 +2,80 @@
 
 use crate::model::id::Token;
 use crate::model::observation::Cluster;
-use crate::model::policy::{Lane, LaneSpec, Policy};
+use crate::model::policy::{Lane, LaneSpec, Policy, SubmitMode};
 use crate::model::request::Request;
-use crate::model::state::{Attempt, Gate, Slot, State};
+use crate::model::state::{Attempt, Gate, Pin, Slot, State};
 use crate::model::units::Time;
 
 use super::ask::{Ask, ask};
+use super::kept_off::union;
 use super::measure::is_done;
 use super::plan::Submit;
 
-/// Shards that may be submitted now, in index order.
-pub fn ready(policy: &Policy, state: &State) -> Vec<usize> {
+/// What every decision of one cycle shares.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    pub policy: &'a Policy,
+    pub cluster: &'a Cluster,
+    pub now: Time,
+    /// The cycle's randomness.
+    pub seed: u64,
+}
+
+/// Shards of one mode that may be submitted now, in index order.
+pub fn ready(policy: &Policy, state: &State, mode: SubmitMode) -> Vec<usize> {
     let may = |i: &usize| {
         let record = &state.shards[*i];
-        record.slot == Slot::Free
+        policy.shards[*i].submit == mode
+            && record.slot == Slot::Free
             && record.gate == Gate::Open
             && record.over_cap.is_none()
             && !is_done(&policy.shards[*i], record)
             // Never counted: its files could not be read even once.
-            && (record.progress.measured_at.is_some())
+            && record.progress.measured_at.is_some()
     };
     (0..policy.shards.len()).filter(may).collect()
 }
 
+/// Where a submission goes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Way<'a> {
+    /// Slurm picks the node; these are kept for the holder of a reservation.
+    Queued {
+        kept_off: &'a [String],
+    },
+    Placed {
+        pin: &'a Pin,
+        model: &'a str,
+    },
+}
+
 /// The request of one shard for one lane.
 pub fn request(
-    policy: &Policy,
+    moment: &Moment<'_>,
     state: &State,
-    cluster: &Cluster,
     shard: usize,
     lane: Option<Lane>,
-    seed: u64,
-    now: Time,
+    way: &Way<'_>,
 ) -> Submit {
+    let Moment { policy, cluster, now, seed } = *moment;
     let spec = &policy.shards[shard];
     let record = &state.shards[shard];
     let number = record.attempts.saturating_add(1);
     let nonce = nonce(seed, shard, number);
     let token = Token::new(&state.project, &state.instance, &spec.id, number, &nonce);
-    let Ask { gres, exclude } = ask(policy, spec, record.min_tier, cluster);
+    let (gres, node, exclude, kept_off, pin) = match way {
+        Way::Queued { kept_off } => {
+            let Ask { gres, exclude } = ask(policy, spec, record.min_tier, cluster);
+            (gres, None, exclude, *kept_off, None)
+        }
+        Way::Placed { pin, model } => {
+            let gres = format!("gpu:{model}:{}", spec.gpus);
+            (gres, Some(pin.node.clone()), Vec::new(), [].as_slice(), Some((*pin).clone()))
+        }
+    };
+    let tier = pin.as_ref().and_then(|pin| policy.tiers.iter().find(|t| t.name == pin.tier));
+    let tier_partition = tier.and_then(|tier| tier.partition.clone());
     let none = LaneSpec::default();
     let lane_spec = match (lane, &policy.lanes) {
         (Some(lane), Some(lanes)) => lanes.spec(lane),
@@ -56,16 +91,20 @@ pub fn request(
         ("ROWS", spec.rows.to_string()),
         ("COST_CAP", cap.map_or(String::new(), |cap| cap.dollars().to_string())),
         ("GPUS", spec.gpus.to_string()),
-        ("TIER", String::new()),
+        ("TIER", tier.map_or(String::new(), |tier| tier.name.clone())),
     ];
     let request = Request {
         token: token.clone(),
         qos: lane_spec.qos.clone(),
-        partition: lane_spec.partition.clone().or_else(|| policy.slurm.partition.clone()),
+        partition: lane_spec
+            .partition
+            .clone()
+            .or(tier_partition)
+            .or_else(|| policy.slurm.partition.clone()),
         account: lane_spec.account.clone().or_else(|| policy.slurm.account.clone()),
         gres,
-        node: None,
-        exclude,
+        node,
+        exclude: union(&exclude, kept_off),
         nice: 0,
         cpus: spec.cpus,
         mem: spec.mem.clone(),
@@ -81,12 +120,14 @@ pub fn request(
         token,
         lane,
         gpus: spec.gpus,
-        pin: None,
+        pin,
         rows_before: record.progress.rows,
         asked_at: now,
         uid: cluster.me,
+        exclude,
     };
-    Submit { shard, id: spec.id.clone(), attempt, request }
+    let kept_off = kept_off.to_vec();
+    Submit { shard, id: spec.id.clone(), attempt, request, kept_off }
 }
 
 /// Eight hex digits that no earlier attempt of this shard had, from the cycle's randomness.

@@ -73,7 +73,8 @@ pub fn is_unreached(stderr: &str) -> bool {
     says(stderr, &UNREACHED)
 }
 
-/// The line of stderr that says most: the first with `error` or `fatal` that is no mere advice.
+/// The line of stderr that says most: the first with `error` or `fatal` that is no mere advice. Empty
+/// where there is none.
 pub fn telling_line(stderr: &str) -> String {
     let mut lines = stderr.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_error = |line: &&str| {
@@ -81,7 +82,7 @@ pub fn telling_line(stderr: &str) -> String {
             && !line.contains("If munged is up")
             && !line.contains("attempt number")
     };
-    let line = lines.clone().find(is_error).or_else(|| lines.next()).unwrap_or("no message");
+    let line = lines.clone().find(is_error).or_else(|| lines.next()).unwrap_or("");
     line.chars().filter(|c| !c.is_control()).take(300).collect()
 }
 
@@ -151,7 +152,7 @@ mod tests {
     #[test]
     fn the_line_that_says_most() {
         let check = |stderr, expected| assert_eq!(telling_line(stderr), expected);
-        check("", "no message");
+        check("", "");
         check("Welcome\nsqueue: error: X\n", "squeue: error: X");
         check(
             "sbatch: error: If munged is up, restart with --num-threads=10\nsbatch: error: Munge encode failed: Y\n",

@@ -56,4 +56,6 @@ pub trait Slurm {
     /// One scontrol for all jobs that go the same way.
     fn update(&mut self, jobs: &[JobId], change: &Change) -> Asked;
     fn cancel(&mut self, jobs: &[JobId]) -> Asked;
+    /// A command line of the user's, by a shell (backfill's stop command), with a time limit.
+    fn run(&mut self, line: &str) -> Asked;
 }

@@ -27,8 +27,8 @@ pub fn argv(jobs: &[JobId], change: &Change) -> Option<Vec<String>> {
     (!jobs.is_empty() && argv.len() > 2).then_some(argv)
 }
 
-/// Arguments that ask the controller for a QOS. It needs no accounting daemon, which may be down while
-/// the controller goes on enforcing the limit that it has; any user may ask unless the site hides it.
+/// Arguments that ask the controller for a QOS, for when the accounting does not answer. Never to be
+/// asked on a cluster that keeps no accounting: that ends slurmctld 22.05.
 pub fn qos_argv(qos: &str) -> Vec<String> {
     vec!["show".to_owned(), "assoc_mgr".to_owned(), "flags=qos".to_owned(), format!("qos={qos}")]
 }
@@ -62,7 +62,7 @@ pub fn parse_qos(text: &str, qos: &str) -> Result<Option<Option<u32>>, String> {
     Err(format!("QOS {qos} is shown without its GrpTRES"))
 }
 
-/// The same of the accounting, for sites that hide the controller's answer.
+/// The same, asked of the accounting. Any user may, and it does not burden the controller.
 pub fn sacctmgr_argv(qos: &str) -> Vec<String> {
     ["-P", "show", "qos", "where", &format!("name={qos}"), "format=Name,GrpTRES"]
         .map(str::to_owned)

@@ -1,1 +1,5 @@
+//! Campaigns on the simulated cluster: the real tick, many times, with a virtual clock.
 
+mod world;
+
+pub use world::{Shards, World};

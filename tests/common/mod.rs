@@ -86,24 +86,20 @@ pub fn attempt(id: &ShardId, number: u32, lane: Lane) -> Attempt {
         rows_before: 0,
         asked_at: NOW - Secs::hours(5),
         uid: 1000,
+        exclude: Vec::new(),
     }
 }
 
 pub fn live(id: &ShardId, job: u64, lane: Lane, state: JobState) -> Live {
     let runs = state == JobState::Running;
     Live {
-        attempt: attempt(id, 2, lane),
-        job: JobId(job),
         submitted: Some(NOW - Secs::hours(5)),
-        lane: Some(lane),
         qos: lane.word().into(),
         nodes: if runs { vec!["gpu07".into()] } else { Vec::new() },
         started: runs.then_some(NOW - Secs::hours(4)),
         reason: if runs { "None".into() } else { "QOSGrpGRES".into() },
-        mark: None,
-        absent: None,
-        stop: None,
         state,
+        ..Live::new(attempt(id, 2, lane), JobId(job))
     }
 }
 
@@ -163,6 +159,7 @@ pub fn afternoon() -> (Policy, State) {
         gpus: 1,
         exit: "1:0".into(),
         nodes: vec!["gpu03".into()],
+        tier: None,
         mark: None,
         stop: None,
         cancelled_by: None,

@@ -34,6 +34,8 @@ disk_enum!(#[derive(Default)] DiskReason for Reason {
     SlurmBusy { said: String },
     Collecting { node: String, tier: String, have: u32, need: u32 },
     QueueWait { rank: u32, ahead: Option<String>, idle_but_reserved: u32 },
+    FitNodesDown,
+    NoCpusOrMemory,
     Submitted,
 });
 

@@ -8,8 +8,9 @@ use crate::model::id::{JobId, ShardId, Token};
 use crate::model::policy::Lane;
 use crate::model::reason::Reason;
 use crate::model::state::{
-    Absence, Attempt, Charge, ChargeKind, End, EndHow, Finished, Gate, HeldWhy, Intent, Live, Mark,
-    MoveRefused, OverCap, Pace, Pin, Progress, Reservation, ShardRecord, Slot, Stop,
+    Absence, Attempt, Charge, ChargeKind, End, EndHow, Finished, Gate, HeldWhy, Intent, KeptOff,
+    Live, Mark, MoveRefused, OverCap, Owed, Pace, Pin, Progress, Reservation, ShardRecord, Slot,
+    Stop,
 };
 use crate::model::units::{GpuSeconds, Money, Secs, Tflops, Time};
 
@@ -29,7 +30,8 @@ disk_struct!(DiskShard for ShardRecord {
     last_end: Option<End>,
     min_tier: Option<u32>,
     reservation: Option<Reservation>,
-    kept_off: Vec<String>,
+    owed: Vec<Owed>,
+    kept_off: KeptOff,
     move_refused: Option<MoveRefused>,
     charges: Vec<Charge>,
     why: Reason
@@ -66,7 +68,8 @@ disk_struct!(DiskAttempt for Attempt {
     uid: u32;
     lane: Option<Lane>,
     pin: Option<Pin>,
-    rows_before: u32
+    rows_before: u32,
+    exclude: Vec<String>
 });
 
 disk_struct!(DiskToken for Token { name: String, comment: String; });
@@ -88,6 +91,8 @@ disk_struct!(DiskLive for Live {
     qos: String,
     nodes: Vec<String>,
     started: Option<Time>,
+    tier: Option<String>,
+    restarts: u32,
     reason: String,
     mark: Option<Mark>,
     absent: Option<Absence>,
@@ -118,6 +123,7 @@ disk_struct!(DiskEnd for End {
     rows_before: u32,
     exit: String,
     nodes: Vec<String>,
+    tier: Option<String>,
     mark: Option<Mark>,
     stop: Option<Stop>,
     cancelled_by: Option<u32>
@@ -146,6 +152,8 @@ disk_struct!(DiskReservation for Reservation {
     gpu_seconds: GpuSeconds;
 });
 
+disk_struct!(DiskOwed for Owed { reservation: Reservation, started: bool; });
+disk_struct!(#[derive(Default)] DiskKeptOff for KeptOff { ; nodes: Vec<String>, told: bool });
 disk_struct!(DiskMoveRefused for MoveRefused { to: Lane, until: Time, said: String; });
 
 disk_struct!(DiskCharge for Charge {
@@ -168,6 +176,13 @@ impl Blank for DiskProgress<'_> {
             && bad_lines.is_blank()
             && measured_at.is_blank()
             && gap.is_blank()
+    }
+}
+
+impl Blank for DiskKeptOff<'_> {
+    fn is_blank(&self) -> bool {
+        let DiskKeptOff { nodes, told } = self;
+        nodes.is_blank() && told.is_blank()
     }
 }
 

@@ -1,0 +1,163 @@
+//! Dispatch (policy.md section 6, (a)-(d)): each placed shard in queue order starts, collects, or
+//! waits with a reason.
+
+use crate::model::id::JobId;
+use crate::model::policy::Policy;
+use crate::model::reason::Reason;
+use crate::model::state::{Pin, State};
+
+use super::backfill;
+use super::event::Event;
+use super::no_fit;
+use super::placement::{Placement, fits, has_room_beside_gpus};
+use super::reservation;
+use super::submit::Moment;
+
+/// One start, on one placement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    pub shard: usize,
+    pub pin: Pin,
+    /// Slurm's spelling of the model.
+    pub model: String,
+    /// Backfill jobs that must give way, and the GPUs each holds there.
+    pub stop: Vec<(JobId, u32)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Dispatch {
+    pub starts: Vec<Start>,
+    /// Why each of the others waits.
+    pub waits: Vec<(usize, Reason)>,
+}
+
+pub fn dispatch(
+    moment: &Moment<'_>,
+    state: &mut State,
+    queue: &[usize],
+    placements: &mut [Placement],
+    events: &mut Vec<Event>,
+) -> Dispatch {
+    let Moment { policy, cluster, now, .. } = *moment;
+    let budget = policy.rules.max_submits_per_tick;
+    let mut out = Dispatch::default();
+    let mut stopped: Vec<JobId> = Vec::new();
+    for (place, &i) in queue.iter().enumerate() {
+        let rank = place as u32 + 1;
+        let shard = &policy.shards[i];
+        let min_tier = state.shards[i].min_tier;
+        let fit: Vec<usize> = (0..placements.len())
+            .filter(|&p| fits(policy, shard, min_tier, &placements[p]))
+            .collect();
+        if fit.is_empty() {
+            let min = min_tier.or(shard.min_tier);
+            let good = |p: &&Placement| min.is_none_or(|min| p.rank >= min);
+            let largest = placements.iter().filter(good).max_by_key(|p| (p.capacity, p.rank));
+            let largest = largest.map(|p| (p.capacity, p.pin.tier.as_str(), p.pin.node.as_str()));
+            out.waits.push((i, no_fit::reason(policy, shard, min, largest)));
+            continue;
+        }
+        let held = state.shards[i].reservation.as_ref().map(|r| (r.pin.clone(), r.gpus));
+        // What this shard may draw from a placement: the free GPUs and its own reserved ones.
+        let mine = |p: &Placement| match &held {
+            Some((pin, gpus)) if *pin == p.pin => *gpus,
+            _ => 0,
+        };
+        let mut up: Vec<usize> = fit.into_iter().filter(|&p| placements[p].up).collect();
+        // Best first: tier rank descending, then idle descending, then name.
+        up.sort_by(|&a, &b| {
+            let (a, b) = (&placements[a], &placements[b]);
+            let idle = |p: &Placement| p.free() + mine(p);
+            b.rank.cmp(&a.rank).then(idle(b).cmp(&idle(a))).then(a.pin.cmp(&b.pin))
+        });
+        let enough = |&&p: &&usize| placements[p].free() + mine(&placements[p]) >= shard.gpus;
+        let beside = |&&p: &&usize| has_room_beside_gpus(shard, &placements[p]);
+        let available = up.iter().filter(enough).find(beside).copied();
+        if let Some(p) = available {
+            if out.starts.len() >= budget {
+                out.waits.push((i, Reason::SubmitBudget { rank }));
+                continue;
+            }
+            if let Some((pin, gpus)) = &held
+                && let Some(old) = placements.iter_mut().find(|p| p.pin == *pin)
+            {
+                old.reserved = old.reserved.saturating_sub(*gpus);
+            }
+            reservation::led_to_start(&mut state.shards[i]);
+            let at = &mut placements[p];
+            let truly_idle = at.idle.saturating_sub(at.held_by_backfill);
+            let need = shard.gpus.saturating_sub(truly_idle);
+            let stop = backfill::to_stop(at, need, policy, cluster, &stopped);
+            stopped.extend(stop.iter().map(|(job, _)| *job));
+            at.held_by_backfill = at.held_by_backfill.saturating_sub(need);
+            take(placements, p, policy, i);
+            let at = &placements[p];
+            let (pin, model) = (at.pin.clone(), at.model.clone());
+            out.starts.push(Start { shard: i, pin, model, stop });
+            continue;
+        }
+        let short_beside_gpus = up.iter().any(|p| enough(&p));
+        let reason = match held {
+            Some((pin, gpus)) => collect_more(state, i, shard.gpus, &pin, gpus, placements),
+            None if rank == 1 && shard.gpus >= 2 => {
+                // (c) the best fit placement that has any idle GPU.
+                let first = up.iter().copied().find(|&p| placements[p].free() > 0);
+                first.map(|p| {
+                    let gpus = placements[p].free().min(shard.gpus);
+                    let record = &mut state.shards[i];
+                    let what = reservation::begin(record, &mut placements[p], gpus, now);
+                    events.push(Event { at: now, shard: Some(record.id.clone()), what });
+                    collecting(&placements[p].pin, gpus, shard.gpus)
+                })
+            }
+            None => None,
+        };
+        let reserved: u32 = up.iter().map(|&p| placements[p].reserved).sum();
+        let ahead = place.checked_sub(1).map(|_| policy.shards[queue[0]].id.to_string());
+        out.waits.push((
+            i,
+            reason.unwrap_or(if up.is_empty() {
+                Reason::FitNodesDown
+            } else if short_beside_gpus {
+                Reason::NoCpusOrMemory
+            } else {
+                Reason::QueueWait { rank, ahead, idle_but_reserved: reserved }
+            }),
+        ));
+    }
+    out
+}
+
+/// The GPUs go, and with them the CPUs and memory the next shard may not count on.
+fn take(placements: &mut [Placement], at: usize, policy: &Policy, shard: usize) {
+    let shard = &policy.shards[shard];
+    placements[at].idle = placements[at].idle.saturating_sub(shard.gpus);
+    let node = placements[at].pin.node.clone();
+    for placement in placements.iter_mut().filter(|p| p.pin.node == node) {
+        if let (Some(idle), Some(cpus)) = (&mut placement.cpus_idle, shard.cpus) {
+            *idle = idle.saturating_sub(cpus);
+        }
+    }
+}
+
+/// (b) take what became idle on the reserved placement, up to the need.
+fn collect_more(
+    state: &mut State,
+    shard: usize,
+    need: u32,
+    pin: &Pin,
+    gpus: u32,
+    placements: &mut [Placement],
+) -> Option<Reason> {
+    let at = placements.iter_mut().find(|p| p.pin == *pin)?;
+    let more = at.free().min(need.saturating_sub(gpus));
+    at.reserved += more;
+    if let Some(reservation) = &mut state.shards[shard].reservation {
+        reservation.gpus += more;
+    }
+    Some(collecting(pin, gpus + more, need))
+}
+
+fn collecting(pin: &Pin, have: u32, need: u32) -> Reason {
+    Reason::Collecting { node: pin.node.clone(), tier: pin.tier.clone(), have, need }
+}

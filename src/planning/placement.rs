@@ -1,0 +1,162 @@
+//! Placements: the GPUs of one model on one node, derived anew in every cycle from what Slurm
+//! reports (policy.md section 1), and what of them is free for babysit to give.
+
+use crate::model::cluster::{Node, Usable};
+use crate::model::observation::Cluster;
+use crate::model::policy::{Policy, Shard, Tier};
+use crate::model::state::{Pin, ShardRecord, Slot, State};
+
+use super::backfill;
+
+/// Key (node, tier).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    pub pin: Pin,
+    /// Slurm's spelling of the model, for `--gres`.
+    pub model: String,
+    pub rank: u32,
+    pub capacity: u32,
+    /// Free now; a GPU that backfill holds counts as free, one that a job of ours was just pinned
+    /// to does not.
+    pub idle: u32,
+    /// Of `idle`: what backfill holds and must give back first.
+    pub held_by_backfill: u32,
+    /// Kept for the holders of reservations.
+    pub reserved: u32,
+    pub cpus_idle: Option<u32>,
+    pub mem_idle: Option<u64>,
+    pub partitions: Vec<String>,
+    /// Jobs may be placed there now; a node that is down still counts for what could ever fit.
+    pub up: bool,
+}
+
+impl Placement {
+    /// Idle and kept for nobody.
+    pub fn free(&self) -> u32 {
+        self.idle.saturating_sub(self.reserved)
+    }
+}
+
+/// Every placement of a configured model, nodes that are down included (`up` = false).
+pub fn placements(policy: &Policy, state: &State, cluster: &Cluster) -> Vec<Placement> {
+    let mut all = Vec::new();
+    let yielding = backfill::jobs(policy, cluster);
+    for node in &cluster.nodes {
+        // Unreadable GRES: nothing of this node may be counted as free.
+        let Some(gpus) = &node.gpus else { continue };
+        let mut here: Vec<Placement> = Vec::new();
+        for entry in gpus {
+            let Some(model) = entry.model.as_deref() else { continue };
+            let Some(tier) = policy.tier_of(model) else { continue };
+            let idle = entry.capacity.saturating_sub(entry.used);
+            match here.iter_mut().find(|p| p.pin.tier == tier.name) {
+                // Two spellings of one tier on one node are still one placement of each model;
+                // `--gres` can name one only, so the larger is kept.
+                Some(other) if other.capacity >= entry.capacity => {}
+                Some(other) => *other = fresh(node, tier, model, entry.capacity, idle),
+                None => here.push(fresh(node, tier, model, entry.capacity, idle)),
+            }
+        }
+        for placement in &mut here {
+            let held = backfill::held(placement, node, &yielding, cluster);
+            placement.held_by_backfill = held;
+            placement.idle = (placement.idle + held).min(placement.capacity);
+            if !placement.up || node.usable == Usable::Full {
+                placement.idle = 0;
+                placement.held_by_backfill = 0;
+            }
+        }
+        all.append(&mut here);
+    }
+    for gone in promised(state) {
+        if let Some(placement) = all.iter_mut().find(|p| p.pin == gone.0) {
+            placement.idle = placement.idle.saturating_sub(gone.1);
+        }
+    }
+    all.sort_by(|a, b| a.pin.cmp(&b.pin));
+    all
+}
+
+fn fresh(node: &Node, tier: &Tier, model: &str, capacity: u32, idle: u32) -> Placement {
+    Placement {
+        pin: Pin { node: node.name.clone(), tier: tier.name.clone() },
+        model: model.to_owned(),
+        rank: tier.rank,
+        capacity,
+        idle,
+        held_by_backfill: 0,
+        reserved: 0,
+        cpus_idle: node.cpus_idle,
+        mem_idle: node.mem_idle,
+        partitions: node.partitions.clone(),
+        up: matches!(node.usable, Usable::Yes | Usable::Full | Usable::Backfill),
+    }
+}
+
+/// GPUs that our own pinned jobs are about to take: submitted, not running yet, so that Slurm
+/// still shows them as free.
+fn promised(state: &State) -> Vec<(Pin, u32)> {
+    let promise = |record: &ShardRecord| {
+        let attempt = match &record.slot {
+            Slot::Submitting(intent) => &intent.attempt,
+            Slot::Live(live) if live.started.is_none() => &live.attempt,
+            Slot::Live(_) | Slot::Free | Slot::Settling(_) => return None,
+        };
+        attempt.pin.clone().map(|pin| (pin, attempt.gpus))
+    };
+    state.shards.iter().filter_map(promise).collect()
+}
+
+/// Static: the model is good enough and there are enough of them (policy.md section 1, "fit").
+pub fn fits(policy: &Policy, shard: &Shard, min_tier: Option<u32>, at: &Placement) -> bool {
+    let enough = min_tier.or(shard.min_tier).is_none_or(|min| at.rank >= min);
+    let tier = policy.tier_by_rank(at.rank);
+    let allowed = tier.and_then(|t| t.max_gpus).is_none_or(|most| shard.gpus <= most);
+    let reachable = tier
+        .and_then(|t| t.partition.as_ref())
+        .or(policy.slurm.partition.as_ref())
+        .is_none_or(|p| at.partitions.contains(p));
+    enough && allowed && reachable && at.capacity >= shard.gpus
+}
+
+/// Dynamic, beside the GPUs: the node has the CPUs and the memory (policy.md section 1,
+/// "available"). What Slurm did not tell does not count against the node; Slurm itself will.
+pub fn has_room_beside_gpus(shard: &Shard, at: &Placement) -> bool {
+    let cpus = shard.cpus.is_none_or(|want| at.cpus_idle.is_none_or(|idle| idle >= want));
+    let mem = shard.mem.as_deref().and_then(mebibytes);
+    cpus && mem.is_none_or(|want| at.mem_idle.is_none_or(|idle| idle >= want))
+}
+
+/// sbatch's `--mem`: a number with K, M (default), G or T.
+fn mebibytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..split].parse().ok()?;
+    match text[split..].to_ascii_uppercase().as_str() {
+        "K" | "KB" => Some(number.div_ceil(1024)),
+        "" | "M" | "MB" => Some(number),
+        "G" | "GB" => number.checked_mul(1024),
+        "T" | "TB" => number.checked_mul(1024 * 1024),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mebibytes;
+
+    #[test]
+    fn memory_as_sbatch_reads_it() {
+        for (text, want) in [
+            ("64G", Some(65536)),
+            ("1000", Some(1000)),
+            ("512M", Some(512)),
+            ("1t", Some(1024 * 1024)),
+            ("1K", Some(1)),
+            ("lots", None),
+            ("4X", None),
+        ] {
+            assert_eq!(mebibytes(text), want, "{text}");
+        }
+    }
+}

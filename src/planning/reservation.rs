@@ -1,0 +1,107 @@
+//! Reservations (policy.md section 6, R1-R5): babysit's own mark "no other shard gets these idle
+//! GPUs". Only rank 1 may begin or keep one, so there is at most one at any time.
+
+use crate::model::policy::{Policy, ReservationCharge};
+use crate::model::state::{Owed, Reservation, ShardRecord, State};
+use crate::model::units::{GpuSeconds, Time};
+
+use super::account;
+use super::event::{Event, What};
+use super::placement::Placement;
+
+/// Moves every reservation's clock on: raw GPU-seconds, weighted only when charged. A clock that
+/// stepped back adds nothing.
+pub fn accrue(state: &mut State, now: Time) {
+    for reservation in state.shards.iter_mut().filter_map(|record| record.reservation.as_mut()) {
+        let length = now.since(reservation.accrued_at);
+        reservation.gpu_seconds += GpuSeconds::of(reservation.gpus, length);
+        reservation.accrued_at = now;
+    }
+}
+
+/// Ends the reservations that the rules end, shrinks those whose GPUs others took, and marks what
+/// stays on the placements. `queue` is the queue of this cycle, rank 1 first.
+pub fn review(
+    policy: &Policy,
+    state: &mut State,
+    queue: &[usize],
+    placements: &mut [Placement],
+    now: Time,
+    events: &mut Vec<Event>,
+) {
+    for i in 0..state.shards.len() {
+        let record = &state.shards[i];
+        let Some(reservation) = &record.reservation else { continue };
+        let pin = &reservation.pin;
+        let at = placements.iter().position(|p| p.up && p.pin == *pin);
+        let why = match (queue.first(), at) {
+            (_, _) if !queue.contains(&i) => Some("R4: the shard no longer waits for a start"),
+            (_, None) => Some("R5: its placement is gone"),
+            (Some(first), _) if *first != i => Some("R3: it is no longer rank 1"),
+            _ => None,
+        };
+        if let Some(why) = why {
+            release(policy, state, i, why, now, events);
+            continue;
+        }
+        let Some(at) = at else { continue };
+        let record = &mut state.shards[i];
+        if let Some(reservation) = &mut record.reservation {
+            let left = placements[at].idle;
+            if reservation.gpus > left {
+                let what = What::ReservationShrank { before: reservation.gpus, now: left };
+                events.push(Event { at: now, shard: Some(record.id.clone()), what });
+                reservation.gpus = left;
+            }
+            placements[at].reserved += reservation.gpus;
+        }
+    }
+}
+
+/// Without a start: charged now, or with the job's end where the policy says so.
+pub fn release(
+    policy: &Policy,
+    state: &mut State,
+    shard: usize,
+    why: &str,
+    now: Time,
+    events: &mut Vec<Event>,
+) {
+    let record = &mut state.shards[shard];
+    let Some(reservation) = record.reservation.take() else { return };
+    let what = What::ReservationReleased {
+        node: reservation.pin.node.clone(),
+        tier: reservation.pin.tier.clone(),
+        gpu_seconds: reservation.gpu_seconds.0,
+        why: why.to_owned(),
+    };
+    events.push(Event { at: now, shard: Some(record.id.clone()), what });
+    let owed = Owed { reservation, started: false };
+    match policy.rules.reservation_charge {
+        ReservationCharge::JobEnd => record.owed.push(owed),
+        ReservationCharge::Release => {
+            let lab = &policy.shards[shard].lab;
+            account::charge_reservation(policy, lab, record, &mut state.labs, &owed, now);
+        }
+    }
+}
+
+/// R4: the shard starts, here or on another placement; charged with the run.
+pub fn led_to_start(record: &mut ShardRecord) {
+    if let Some(reservation) = record.reservation.take() {
+        record.owed.push(Owed { reservation, started: true });
+    }
+}
+
+/// R2: rank 1 begins one on this placement.
+pub fn begin(record: &mut ShardRecord, at: &mut Placement, gpus: u32, now: Time) -> What {
+    at.reserved += gpus;
+    record.reservation = Some(Reservation {
+        pin: at.pin.clone(),
+        gpus,
+        since: now,
+        accrued_at: now,
+        gpu_seconds: GpuSeconds::default(),
+    });
+    What::Reserved { node: at.pin.node.clone(), tier: at.pin.tier.clone(), gpus }
+}

@@ -1,0 +1,300 @@
+//! The simulated cluster as a value, and the words that a scenario builds it with.
+//!
+//! It knows Slurm's rules as measured (the measured Slurm facts, cited by section) and nothing of
+//! babysit's policy. Everything is kept in lists, in the order of making: no run depends on a hash.
+
+use std::borrow::Cow;
+
+use super::ask::Ask;
+use super::calendar::Calendar;
+use super::clock::Due;
+use super::effect::Effect;
+use super::faults::{Calls, Faults};
+use super::hardware::{Gpus, NodeState, SimNode};
+use super::job::{Job, Phase, Program};
+use super::rows::Rows;
+use super::site::{Controller, PreemptMode, Site};
+use super::work::Work;
+use crate::model::cluster::EndWord;
+use crate::model::id::JobId;
+use crate::model::units::{Secs, Time};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Qos {
+    pub name: String,
+    pub priority: u64,
+    /// GrpTRES=gres/gpu.
+    pub gpus: Option<u32>,
+    pub preempts: Vec<String>,
+    pub mode: PreemptMode,
+    /// GPUs of its running jobs.
+    pub used: u32,
+}
+
+/// A Slurm cluster with its jobs, its clock and its moods.
+#[derive(Debug, Clone)]
+pub struct Cluster<W = Rows> {
+    /// What the jobs do; see `Work`.
+    pub work: W,
+    pub site: Site,
+    pub faults: Faults,
+    /// Command lines of the user's that were run through the door.
+    pub ran: Vec<String>,
+    /// What such a command fails with.
+    pub run_fails: Option<String>,
+    /// How often each command was called.
+    pub calls: Calls,
+    /// Planned events that named something which is not there.
+    pub complaints: Vec<String>,
+    pub(super) now: Time,
+    pub(super) nodes: Vec<SimNode>,
+    pub(super) qos: Vec<Qos>,
+    pub(super) partitions: Vec<String>,
+    pub(super) users: Vec<(String, u32)>,
+    /// (uid, QOS) that the user may not use.
+    pub(super) denied: Vec<(u32, usize)>,
+    /// Every job ever, by id.
+    pub(super) jobs: Vec<Job>,
+    pub(super) first_id: u64,
+    /// Places in `jobs` of what squeue still shows, by id.
+    pub(super) queue: Vec<usize>,
+    pub(super) calendar: Calendar<Due>,
+    pub(super) pass_due: Option<Time>,
+    pub(super) controller: Controller,
+    /// What a stalled controller was asked meanwhile.
+    pub(super) waiting: Vec<Effect>,
+}
+
+/// CPUs and memory of a node for which a scenario names none: never what a job waits for.
+const PLENTY_CPUS: u32 = 128;
+const PLENTY_MEM: u64 = 1024 * 1024;
+/// Where ordinary users' ids begin on most systems.
+const FIRST_UID: u32 = 1001;
+
+impl Cluster<Rows> {
+    /// An empty cluster whose jobs are shards with rows.
+    pub fn at(now: Time) -> Cluster<Rows> {
+        Cluster::with(now, Rows::new())
+    }
+}
+
+impl<W: Work> Cluster<W> {
+    /// An empty cluster: partition `gpu`, QOS `normal`, nobody there.
+    pub fn with(now: Time, work: W) -> Cluster<W> {
+        let cluster = Cluster {
+            work,
+            site: Site::default(),
+            faults: Faults::none(),
+            ran: Vec::new(),
+            run_fails: None,
+            calls: Calls::default(),
+            complaints: Vec::new(),
+            now,
+            nodes: Vec::new(),
+            qos: Vec::new(),
+            partitions: vec!["gpu".to_owned()],
+            users: Vec::new(),
+            denied: Vec::new(),
+            jobs: Vec::new(),
+            first_id: 1,
+            queue: Vec::new(),
+            calendar: Calendar::new(),
+            pass_due: None,
+            controller: Controller::Up,
+            waiting: Vec::new(),
+        };
+        cluster.qos("normal", 0, None, &[])
+    }
+
+    pub fn node(self, name: &str, gpus: &[(&str, u32)]) -> Cluster<W> {
+        self.node_with(name, gpus, PLENTY_CPUS, PLENTY_MEM)
+    }
+
+    /// With CPUs and memory (MiB) that can run out.
+    pub fn node_with(
+        mut self,
+        name: &str,
+        gpus: &[(&str, u32)],
+        cpus: u32,
+        mem: u64,
+    ) -> Cluster<W> {
+        self.put_node(name, gpus, cpus, mem);
+        self
+    }
+
+    /// `gpus`: GrpTRES; `preempts`: the QOS whose jobs give way to this one's.
+    pub fn qos(
+        mut self,
+        name: &str,
+        priority: u64,
+        gpus: Option<u32>,
+        preempts: &[&str],
+    ) -> Cluster<W> {
+        self.qos.push(Qos {
+            name: name.to_owned(),
+            priority,
+            gpus,
+            preempts: preempts.iter().map(|p| (*p).to_owned()).collect(),
+            mode: PreemptMode::Requeue,
+            used: 0,
+        });
+        self
+    }
+
+    /// PreemptMode of the QOS named last.
+    pub fn preempt_mode(mut self, mode: PreemptMode) -> Cluster<W> {
+        if let Some(qos) = self.qos.last_mut() {
+            qos.mode = mode;
+        }
+        self
+    }
+
+    /// A further partition of nodes that are there already (a node may be in several).
+    pub fn partition(mut self, name: &str, nodes: &[&str]) -> Cluster<W> {
+        self.partitions.push(name.to_owned());
+        for node in self.nodes.iter_mut().filter(|n| nodes.contains(&n.name.as_str())) {
+            node.partitions.push(name.to_owned());
+        }
+        self
+    }
+
+    pub fn user(mut self, name: &str, uid: u32) -> Cluster<W> {
+        self.users.push((name.to_owned(), uid));
+        self
+    }
+
+    /// The user's association does not allow this QOS.
+    pub fn deny_qos(mut self, user: &str, qos: &str) -> Cluster<W> {
+        let uid = self.uid_of(user);
+        self.denied.extend(self.qos.iter().position(|q| q.name == qos).map(|q| (uid, q)));
+        self
+    }
+
+    /// Changes the site's settings, in a sentence.
+    pub fn site(mut self, change: impl FnOnce(&mut Site)) -> Cluster<W> {
+        change(&mut self.site);
+        self
+    }
+
+    pub fn faulty(mut self, faults: Faults) -> Cluster<W> {
+        self.faults = faults;
+        self
+    }
+
+    /// The id of the first job.
+    pub fn first_id(mut self, id: u64) -> Cluster<W> {
+        self.first_id = id;
+        self
+    }
+
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Every job there ever was, by id.
+    pub fn history(&self) -> &[Job] {
+        &self.jobs
+    }
+
+    pub fn job(&self, id: JobId) -> Option<&Job> {
+        self.jobs.get(self.place_of(id)?)
+    }
+
+    pub(super) fn place_of(&self, id: JobId) -> Option<usize> {
+        let place = usize::try_from(id.0.checked_sub(self.first_id)?).ok()?;
+        (place < self.jobs.len()).then_some(place)
+    }
+
+    /// The user's id; somebody new gets the next free one.
+    pub fn uid_of(&mut self, user: &str) -> u32 {
+        if let Some((_, uid)) = self.users.iter().find(|(name, _)| name == user) {
+            return *uid;
+        }
+        let uid = self.users.iter().map(|(_, uid)| uid + 1).max().unwrap_or(0).max(FIRST_UID);
+        self.users.push((user.to_owned(), uid));
+        uid
+    }
+
+    pub(super) fn user_of(&self, uid: u32) -> String {
+        let known = self.users.iter().find(|(_, u)| *u == uid);
+        known.map_or_else(|| uid.to_string(), |(name, _)| name.clone())
+    }
+
+    /// A node with as many CPUs and as much memory as a scenario never runs out of.
+    pub(super) fn put_plain_node(&mut self, name: &str, gpus: &[(&str, u32)]) {
+        self.put_node(name, gpus, PLENTY_CPUS, PLENTY_MEM);
+    }
+
+    fn put_node(&mut self, name: &str, gpus: &[(&str, u32)], cpus: u32, mem: u64) {
+        let of_model = |(model, count): &(&str, u32)| Gpus {
+            model: (*model).to_owned(),
+            count: *count,
+            used: 0,
+        };
+        self.nodes.push(SimNode {
+            name: name.to_owned(),
+            state: NodeState::Up,
+            partitions: self.partitions.first().cloned().into_iter().collect(),
+            gpus: gpus.iter().map(of_model).collect(),
+            cpus,
+            cpus_used: 0,
+            mem,
+            mem_used: 0,
+        });
+    }
+
+    /// Puts a checked job at the end of the queue.
+    pub(super) fn enqueue(&mut self, new: NewJob) -> JobId {
+        let id = JobId(self.first_id + self.jobs.len() as u64);
+        self.queue.push(self.jobs.len());
+        self.jobs.push(Job {
+            id,
+            user: self.user_of(new.uid),
+            uid: new.uid,
+            name: new.name,
+            comment: new.comment,
+            account: new.account,
+            env: new.env,
+            submitted: self.now,
+            restarts: 0,
+            stays: Vec::new(),
+            qos: new.qos,
+            partition: new.partition,
+            ask: new.ask,
+            wanted: new.wanted,
+            excluded: new.excluded,
+            nice: new.nice,
+            time_limit: new.time_limit,
+            requeue: new.requeue,
+            held: None,
+            shown_as: None,
+            begin: self.now,
+            program: new.program,
+            phase: Phase::Pending,
+            reason: Cow::Borrowed("None"),
+            turn: 0,
+            outcome: (EndWord::Completed, Cow::Borrowed("0:0")),
+        });
+        self.changed();
+        id
+    }
+}
+
+/// All of a submission that has been found good.
+#[derive(Debug, Clone)]
+pub(super) struct NewJob {
+    pub uid: u32,
+    pub name: String,
+    pub comment: String,
+    pub account: String,
+    pub env: Vec<(String, String)>,
+    pub qos: usize,
+    pub partition: usize,
+    pub ask: Ask,
+    pub wanted: Option<usize>,
+    pub excluded: Vec<String>,
+    pub nice: i64,
+    pub time_limit: Option<Secs>,
+    pub requeue: bool,
+    pub program: Program,
+}

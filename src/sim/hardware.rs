@@ -1,0 +1,201 @@
+//! Nodes: what they have, what is taken, and whether a job fits.
+
+use std::borrow::Cow;
+
+use super::ask::Ask;
+use crate::model::cluster::{Node, NodeGpus, Usable};
+
+/// GPUs of one model on one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gpus {
+    /// Empty where the site's GRES has no type.
+    pub model: String,
+    pub count: u32,
+    pub used: u32,
+}
+
+/// What somebody has done to a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeState {
+    Up,
+    /// Its jobs run on, nothing new starts.
+    Drain,
+    Down,
+    /// Not in sinfo: an extra GPU that is not there now.
+    Gone,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimNode {
+    pub name: String,
+    pub state: NodeState,
+    pub partitions: Vec<String>,
+    pub gpus: Vec<Gpus>,
+    pub cpus: u32,
+    pub cpus_used: u32,
+    /// MiB.
+    pub mem: u64,
+    pub mem_used: u64,
+}
+
+/// What a job holds: GPUs by the index of the model on its node.
+pub type Taken = Vec<(usize, u32)>;
+
+impl SimNode {
+    /// Would it fit on this node if nobody else were there?
+    pub fn could_hold(&self, ask: &Ask) -> bool {
+        ask.cpus <= self.cpus && ask.mem <= self.mem && pick(ask, &self.gpus, |g| g.count).is_some()
+    }
+
+    /// The GPUs it gets now, or `None`.
+    pub fn room_for(&self, ask: &Ask) -> Option<Taken> {
+        self.room_without(ask, |_| 0, 0, 0)
+    }
+
+    /// As `room_for`, with so much given back by jobs that might be put aside.
+    pub fn room_without(
+        &self,
+        ask: &Ask,
+        freed: impl Fn(usize) -> u32,
+        cpus: u32,
+        mem: u64,
+    ) -> Option<Taken> {
+        let cpus_left = (self.cpus + cpus).saturating_sub(self.cpus_used);
+        let mem_left = (self.mem + mem).saturating_sub(self.mem_used);
+        if ask.cpus > cpus_left || ask.mem > mem_left {
+            return None;
+        }
+        let mut place = 0;
+        pick(ask, &self.gpus, |g| {
+            let idle = (g.count + freed(place)).saturating_sub(g.used);
+            place += 1;
+            idle
+        })
+    }
+
+    pub fn take(&mut self, ask: &Ask, taken: &Taken) {
+        self.cpus_used += ask.cpus;
+        self.mem_used += ask.mem;
+        for &(place, count) in taken {
+            if let Some(gpus) = self.gpus.get_mut(place) {
+                gpus.used += count;
+            }
+        }
+    }
+
+    pub fn give_back(&mut self, ask: &Ask, taken: &Taken) {
+        self.cpus_used = self.cpus_used.saturating_sub(ask.cpus);
+        self.mem_used = self.mem_used.saturating_sub(ask.mem);
+        for &(place, count) in taken {
+            if let Some(gpus) = self.gpus.get_mut(place) {
+                gpus.used = gpus.used.saturating_sub(count);
+            }
+        }
+    }
+
+    /// As sinfo shows it; states as in slurm-facts.md section 1.
+    pub fn seen(&self) -> Node {
+        let busy = self.cpus_used > 0 || self.gpus.iter().any(|g| g.used > 0);
+        let full = self.cpus_used >= self.cpus;
+        let (state, usable): (Cow<'static, str>, Usable) = match self.state {
+            NodeState::Down | NodeState::Gone => ("down".into(), Usable::No),
+            NodeState::Drain if busy => ("drng".into(), Usable::No),
+            NodeState::Drain => ("drain".into(), Usable::No),
+            NodeState::Up if full => ("alloc".into(), Usable::Full),
+            NodeState::Up if busy => ("mix".into(), Usable::Yes),
+            NodeState::Up => ("idle".into(), Usable::Yes),
+        };
+        let gpus = |g: &Gpus| NodeGpus {
+            model: (!g.model.is_empty()).then(|| g.model.clone()),
+            capacity: g.count,
+            used: g.used,
+        };
+        Node {
+            name: self.name.clone(),
+            partitions: self.partitions.clone(),
+            usable,
+            state: state.into_owned(),
+            gpus: Some(self.gpus.iter().map(gpus).collect()),
+            cpus_idle: Some(self.cpus.saturating_sub(self.cpus_used)),
+            mem_idle: Some(self.mem.saturating_sub(self.mem_used)),
+        }
+    }
+}
+
+/// Typed parts first; an untyped part takes what is left in the node's own order and mixes models
+/// where it must (slurm-facts.md section 6 iv).
+fn pick(ask: &Ask, gpus: &[Gpus], mut idle: impl FnMut(&Gpus) -> u32) -> Option<Taken> {
+    let mut left: Vec<u32> = gpus.iter().map(&mut idle).collect();
+    let mut taken: Taken = Vec::new();
+    for part in ask.gpus.iter().filter(|p| p.model.is_some()) {
+        let place = gpus.iter().position(|g| Some(&g.model) == part.model.as_ref())?;
+        let room = left.get_mut(place)?;
+        *room = room.checked_sub(part.count)?;
+        taken.push((place, part.count));
+    }
+    for part in ask.gpus.iter().filter(|p| p.model.is_none()) {
+        let mut need = part.count;
+        for (place, room) in left.iter_mut().enumerate() {
+            let some = need.min(*room);
+            if some > 0 {
+                *room -= some;
+                need -= some;
+                taken.push((place, some));
+            }
+        }
+        if need > 0 {
+            return None;
+        }
+    }
+    Some(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ask::gres;
+    use super::*;
+
+    fn mixed(used: [u32; 2]) -> SimNode {
+        let gpus = |model: &str, used| Gpus { model: model.to_owned(), count: 2, used };
+        SimNode {
+            name: "b1".into(),
+            state: NodeState::Up,
+            partitions: Vec::new(),
+            gpus: vec![gpus("rtx4090", used[0]), gpus("rtx5090", used[1])],
+            cpus: 8,
+            cpus_used: 0,
+            mem: 100,
+            mem_used: 0,
+        }
+    }
+
+    fn check(used: [u32; 2], asked: &str, expected: Option<&[(usize, u32)]>) {
+        let ask = Ask { gpus: gres(asked).expect("a gres"), cpus: 1, mem: 0 };
+        assert_eq!(mixed(used).room_for(&ask).as_deref(), expected, "{used:?} {asked}");
+    }
+
+    #[test]
+    fn untyped_requests_mix_models_on_a_mixed_node() {
+        check([0, 0], "gpu:3", Some(&[(0, 2), (1, 1)]));
+        check([1, 0], "gpu:2", Some(&[(0, 1), (1, 1)]));
+        check([2, 0], "gpu:2", Some(&[(1, 2)]));
+        check([2, 1], "gpu:2", None);
+    }
+
+    #[test]
+    fn typed_requests_get_their_model_or_nothing() {
+        check([0, 0], "gpu:rtx5090:2", Some(&[(1, 2)]));
+        check([0, 1], "gpu:rtx5090:2", None);
+        check([0, 0], "gpu:rtx4090:1,gpu:rtx5090:1", Some(&[(0, 1), (1, 1)]));
+        check([0, 0], "gpu:RTX4090:1", None);
+        check([0, 0], "gpu:h100:1", None);
+    }
+
+    #[test]
+    fn cpus_and_memory_bound_a_node_too() {
+        let one = |cpus, mem| Ask { gpus: gres("gpu:1").expect("a gres"), cpus, mem };
+        assert!(mixed([0, 0]).room_for(&one(8, 100)).is_some());
+        assert!(mixed([0, 0]).room_for(&one(9, 0)).is_none());
+        assert!(!mixed([0, 0]).could_hold(&one(1, 101)));
+    }
+}

@@ -1,0 +1,207 @@
+//! Shards as programs: tables of rows, each with its time and its price, that jobs work through.
+//!
+//! A row that is finished stays finished and is never done again by a later run; the row in flight
+//! is lost when the run is ended. Nothing here reads files or knows what a policy makes of it.
+
+use std::collections::BTreeMap;
+
+use super::table::{LiveRun, Table};
+use super::trouble::Trouble;
+use super::work::{Run, Start, Work};
+use crate::model::cluster::EndWord;
+use crate::model::id::JobId;
+use crate::model::units::{Money, Secs, Time};
+
+/// All shards, by a key that the job's environment gives (`family/shard`), else by the job's name
+/// without its attempt.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    keys: BTreeMap<String, usize>,
+    tables: Vec<Table>,
+    live: Vec<LiveRun>,
+    logs: BTreeMap<JobId, Vec<String>>,
+    bad_nodes: Vec<String>,
+}
+
+impl Rows {
+    pub fn new() -> Rows {
+        Rows::default()
+    }
+
+    /// The table's index, for those who ask often. A key that is there already is replaced.
+    pub fn add(&mut self, key: &str, table: Table) -> usize {
+        if let Some(&index) = self.keys.get(key) {
+            if let Some(there) = self.tables.get_mut(index) {
+                *there = table;
+            }
+            return index;
+        }
+        self.keys.insert(key.to_owned(), self.tables.len());
+        self.tables.push(table);
+        self.tables.len() - 1
+    }
+
+    /// Every program that starts on this node dies at once.
+    pub fn bad_node(&mut self, node: &str) {
+        self.bad_nodes.push(node.to_owned());
+    }
+
+    pub fn good_node(&mut self, node: &str) {
+        self.bad_nodes.retain(|bad| bad != node);
+    }
+
+    /// Adds a trouble to a shard that is there; false where there is none of that key.
+    pub fn trouble(&mut self, key: &str, trouble: Trouble, times: Option<u32>) -> bool {
+        let table = self.index_of(key).and_then(|index| self.tables.get_mut(index));
+        table.map(|table| table.troubles.add(trouble, times)).is_some()
+    }
+
+    pub fn index_of(&self, key: &str) -> Option<usize> {
+        self.keys.get(key).copied()
+    }
+
+    /// Keys, in order, with their index.
+    pub fn keys(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.keys.iter().map(|(key, &index)| (key.as_str(), index))
+    }
+
+    pub fn total(&self, index: usize) -> u32 {
+        self.tables.get(index).map_or(0, |table| table.total() as u32)
+    }
+
+    /// Distinct finished rows as somebody sees them who looks at that moment.
+    pub fn rows_at(&self, index: usize, at: Time) -> u32 {
+        let Some(table) = self.tables.get(index) else { return 0 };
+        let seen = at - table.late;
+        let kept = table.done.partition_point(|finished| *finished <= seen);
+        let live = self.live.iter().filter(|run| run.table == index);
+        let most = live.map(|run| match table.finished(run, seen) {
+            0 => 0,
+            some => run.from + some,
+        });
+        most.max().unwrap_or(0).max(kept) as u32
+    }
+
+    /// What the ledger sums up to at that moment: every row that was done, twice done twice.
+    pub fn spent_at(&self, index: usize, at: Time) -> Money {
+        let Some(table) = self.tables.get(index) else { return Money::ZERO };
+        let rows = i64::from(self.rows_at(index, at)) + i64::from(table.redone);
+        Money(table.row_cost.0.saturating_mul(rows))
+    }
+
+    pub fn rows_of(&self, key: &str, at: Time) -> Option<u32> {
+        self.index_of(key).map(|index| self.rows_at(index, at))
+    }
+
+    pub fn spent_of(&self, key: &str, at: Time) -> Option<Money> {
+        self.index_of(key).map(|index| self.spent_at(index, at))
+    }
+
+    /// The job's output, oldest line first; empty for a run without anything to tell.
+    pub fn log_of(&self, job: JobId) -> &[String] {
+        self.logs.get(&job).map_or(&[], Vec::as_slice)
+    }
+
+    /// Rows done a second time because two jobs worked on one shard.
+    pub fn redone(&self, index: usize) -> u32 {
+        self.tables.get(index).map_or(0, |table| table.redone)
+    }
+
+    /// Rows in flight that were lost when a run was ended.
+    pub fn lost(&self, index: usize) -> u32 {
+        self.tables.get(index).map_or(0, |table| table.lost)
+    }
+
+    fn key_of(start: &Start<'_>) -> String {
+        match (start.var("BABYSIT_FAMILY"), start.var("BABYSIT_SHARD")) {
+            (Some(family), Some(shard)) => format!("{family}/{shard}"),
+            _ => super::proof::without_attempt(start.name).to_owned(),
+        }
+    }
+
+    fn tell(&mut self, job: JobId, line: String) {
+        self.logs.entry(job).or_default().push(line);
+    }
+}
+
+impl Work for Rows {
+    fn start(&mut self, start: &Start<'_>) -> Run {
+        let key = Rows::key_of(start);
+        let index = self.index_of(&key);
+        let Some((index, table)) = index.and_then(|i| Some((i, self.tables.get_mut(i)?))) else {
+            self.tell(start.job, format!("{key}: no such shard"));
+            return Run { exit: "127:0".into(), ..Run::fails(Secs(1)) };
+        };
+        let slow = |model: &String| table.slower.iter().find(|(m, _)| m == model).map(|(_, f)| *f);
+        let models = start.gpus.iter().filter(|g| g.count > 0).filter_map(|g| g.model.as_ref());
+        let slow = models
+            .filter_map(slow)
+            .fold(None, |worst: Option<f64>, f| Some(worst.map_or(f, |w| w.max(f))));
+        let from = table.done.len();
+        let mut run = LiveRun {
+            job: start.job,
+            table: index,
+            node: start.node.to_owned(),
+            started: start.at,
+            from,
+            most: table.total() - from.min(table.total()),
+            slow: slow.unwrap_or(1.0),
+        };
+        if table.honours_cap && table.row_cost > Money::ZERO {
+            let dollars = start.var("BABYSIT_COST_CAP").and_then(|text| text.parse().ok());
+            if let Some(cap) = dollars.and_then(Money::from_dollars) {
+                let spent = table.row_cost.0 * (from as i64 + i64::from(table.redone));
+                let left = (cap.0 - spent).max(0);
+                // It stops before the row that would begin at or over the cap.
+                run.most = run.most.min((left as u64).div_ceil(table.row_cost.0 as u64) as usize);
+            }
+        }
+        let bad = self.bad_nodes.iter().any(|node| node == start.node);
+        let hit = match bad {
+            true => Some(Trouble::DiesAtOnce),
+            false => table.troubles.draw(run.most, start),
+        };
+        if let Some(rows) = hit.as_ref().map(Trouble::rows_before) {
+            run.most = run.most.min(rows as usize);
+        }
+        let work = Secs(table.due(&run, run.most));
+        self.live.push(run);
+        match hit {
+            None => Run::completes(work),
+            Some(trouble) => {
+                for line in trouble.log(start) {
+                    self.tell(start.job, line);
+                }
+                trouble.run(work)
+            }
+        }
+    }
+
+    fn end(&mut self, job: JobId, at: Time, how: EndWord) {
+        let Some(place) = self.live.iter().position(|run| run.job == job) else { return };
+        let run = self.live.remove(place);
+        if let Some(table) = self.tables.get_mut(run.table) {
+            let finished = table.finished(&run, at);
+            let in_flight = finished < run.most && at.since(run.started) > table.start_cost;
+            table.lost += u32::from(in_flight);
+            for n in 1..=finished {
+                if run.from + n > table.done.len() {
+                    let moment = run.started + Secs(table.due(&run, n));
+                    table.done.push(moment);
+                } else {
+                    table.redone += 1;
+                }
+            }
+            // Two runs on one shard need not end in the order in which they finished rows.
+            table.done.sort_unstable();
+        }
+        if how == EndWord::Preempted {
+            let node = &run.node;
+            let line = format!(
+                "slurmstepd-{node}: error: *** JOB {job} ON {node} CANCELLED AT {} DUE TO PREEMPTION ***",
+                super::trouble::stamp(at)
+            );
+            self.tell(job, line);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! One pass of the scheduler: who starts, who makes way, and why the others wait.
+//!
+//! Order: priority (QOS, age, nice), then submit time, then id. A job takes the first node, in the
+//! order of slurm.conf, that has room. What a job waits for never includes what its QOS forbids.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use super::clock::Then;
+use super::cluster::Cluster;
+use super::hardware::{NodeState, SimNode, Taken};
+use super::job::{Job, Phase};
+use super::site::{Controller, PreemptMode};
+use super::work::Work;
+use crate::model::cluster::EndWord;
+use crate::model::units::Time;
+
+/// Points of a QOS with priority 1: priority 100 gave 1000 where it was measured (section 5 ii).
+const POINTS_PER_QOS_PRIORITY: u64 = 10;
+
+enum Verdict {
+    Start {
+        node: usize,
+        taken: Taken,
+        victims: Vec<usize>,
+    },
+    Wait(Cow<'static, str>),
+    /// Room is all that is missing.
+    NoRoom,
+}
+
+impl<W: Work> Cluster<W> {
+    /// The number that squeue prints: 0 while it is held, else at least 1.
+    pub(super) fn priority(&self, job: &Job) -> u64 {
+        if job.held.is_some() {
+            return 0;
+        }
+        let qos = self.qos.get(job.qos).map_or(0, |qos| qos.priority * POINTS_PER_QOS_PRIORITY);
+        let since = job.submitted.max(job.begin);
+        let age = self.now.since(since).0.min(self.site.age_max.0).max(0) as u64;
+        let age = self.site.age_weight * age / self.site.age_max.0.max(1) as u64;
+        let points = i128::from(qos) + i128::from(age) - i128::from(job.nice);
+        u64::try_from(points.max(1)).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn pass(&mut self) {
+        // Cleared first, so that what this pass itself changes (victims) asks for another one.
+        self.pass_due = None;
+        if self.controller != Controller::Up {
+            return;
+        }
+        let order = self.in_order();
+        let mut blocked = vec![false; self.partitions.len()];
+        let mut closed = vec![false; self.nodes.len()];
+        for place in order {
+            match self.verdict(place, &closed) {
+                Verdict::Start { node, taken, victims } => {
+                    for victim in victims {
+                        self.preempt(victim);
+                    }
+                    self.start(place, node, taken);
+                }
+                Verdict::Wait(reason) => self.set_reason(place, reason),
+                Verdict::NoRoom => {
+                    let first = self.jobs.get(place).and_then(|job| blocked.get_mut(job.partition));
+                    let second = first.is_some_and(|flag| std::mem::replace(flag, true));
+                    let word = if second { "Priority" } else { "Resources" };
+                    self.set_reason(place, Cow::Borrowed(word));
+                    if !self.site.backfill {
+                        self.close_for_others(place, &mut closed);
+                    }
+                }
+            }
+        }
+    }
+
+    fn set_reason(&mut self, place: usize, reason: Cow<'static, str>) {
+        if let Some(job) = self.jobs.get_mut(place) {
+            job.reason = reason;
+        }
+    }
+
+    /// The pending jobs that may be looked at; the others get their reason here.
+    fn in_order(&mut self) -> Vec<usize> {
+        let mut order: Vec<(Reverse<u64>, Time, usize)> = Vec::new();
+        for &place in &self.queue {
+            let Some(job) = self.jobs.get(place).filter(|job| job.is_pending()) else { continue };
+            let kept = job.held.or((job.begin > self.now).then_some("BeginTime"));
+            match kept {
+                None => order.push((Reverse(self.priority(job)), job.submitted, place)),
+                Some(word) => {
+                    if let Some(job) = self.jobs.get_mut(place) {
+                        job.reason = Cow::Borrowed(word);
+                    }
+                }
+            }
+        }
+        order.sort_unstable();
+        order.into_iter().map(|(_, _, place)| place).collect()
+    }
+
+    /// May the job use this node at all, up or not?
+    pub(super) fn may_use(&self, job: &Job, node: usize, host: &SimNode) -> bool {
+        host.state != NodeState::Gone
+            && job.wanted.is_none_or(|wanted| wanted == node)
+            && self.partitions.get(job.partition).is_some_and(|p| host.partitions.contains(p))
+            && !job.excluded.contains(&host.name)
+            && host.could_hold(&job.ask)
+    }
+
+    fn verdict(&self, place: usize, closed: &[bool]) -> Verdict {
+        let Some(job) = self.jobs.get(place) else { return Verdict::NoRoom };
+        let Some(qos) = self.qos.get(job.qos) else { return Verdict::NoRoom };
+        if qos.gpus.is_some_and(|limit| qos.used + job.ask.total() > limit) {
+            return Verdict::Wait(Cow::Borrowed("QOSGrpGRES"));
+        }
+        let mut unavailable: Vec<&str> = Vec::new();
+        let mut usable: Vec<usize> = Vec::new();
+        for (node, host) in self.nodes.iter().enumerate() {
+            if !self.may_use(job, node, host) {
+                continue;
+            }
+            if host.state != NodeState::Up {
+                unavailable.push(&host.name);
+            } else {
+                usable.push(node);
+            }
+        }
+        if usable.is_empty() {
+            return Verdict::Wait(match unavailable.is_empty() {
+                true => Cow::Borrowed("BadConstraints"),
+                false => {
+                    let names = unavailable.join(",");
+                    Cow::Owned(format!("ReqNodeNotAvail, UnavailableNodes:{names}"))
+                }
+            });
+        }
+        usable.retain(|&node| !closed.get(node).copied().unwrap_or(false));
+        for &node in &usable {
+            let room = self.nodes.get(node).and_then(|host| host.room_for(&job.ask));
+            if let Some(taken) = room {
+                return Verdict::Start { node, taken, victims: Vec::new() };
+            }
+        }
+        if qos.preempts.is_empty() {
+            return Verdict::NoRoom;
+        }
+        // The fewest victims; among equals those that lose least, the youngest; then by node.
+        let choices = usable.iter().filter_map(|&node| {
+            let (victims, taken) = self.victims(job, &qos.preempts, node)?;
+            let oldest = victims.iter().filter_map(|&v| self.jobs.get(v)?.started()).min();
+            Some(((victims.len(), Reverse(oldest), node), victims, taken))
+        });
+        match choices.min_by_key(|(rank, _, _)| *rank) {
+            Some(((_, _, node), victims, taken)) => Verdict::Start { node, taken, victims },
+            None => Verdict::NoRoom,
+        }
+    }
+
+    /// The youngest preemptable jobs of a node whose end makes room, and not one more.
+    fn victims(&self, job: &Job, preempts: &[String], node: usize) -> Option<(Vec<usize>, Taken)> {
+        let host = self.nodes.get(node)?;
+        let mut pool: Vec<(Reverse<Time>, Reverse<usize>)> = Vec::new();
+        for place in self.running_on(node) {
+            let other = self.jobs.get(place)?;
+            let qos = self.qos.get(other.qos)?;
+            if let Some(started) = other.started().filter(|_| preempts.contains(&qos.name)) {
+                pool.push((Reverse(started), Reverse(place)));
+            }
+        }
+        pool.sort_unstable();
+        let mut chosen: Vec<usize> = Vec::new();
+        let mut pool = pool.into_iter();
+        while self.room_after(host, job, &chosen).is_none() {
+            let (_, Reverse(place)) = pool.next()?;
+            chosen.push(place);
+        }
+        // Some of the young ones may have been of no help (another model).
+        for place in chosen.clone() {
+            let others: Vec<usize> = chosen.iter().copied().filter(|c| *c != place).collect();
+            if self.room_after(host, job, &others).is_some() {
+                chosen = others;
+            }
+        }
+        let taken = self.room_after(host, job, &chosen)?;
+        Some((chosen, taken))
+    }
+
+    fn room_after(&self, host: &SimNode, job: &Job, victims: &[usize]) -> Option<Taken> {
+        let gone = || victims.iter().filter_map(|&v| self.jobs.get(v));
+        let freed = |model: usize| {
+            let held = gone().filter_map(|victim| match &victim.phase {
+                Phase::Running(run) => Some(&run.taken),
+                Phase::Pending | Phase::Over => None,
+            });
+            held.flatten().filter(|(place, _)| *place == model).map(|(_, count)| count).sum()
+        };
+        let cpus = gone().map(|victim| victim.ask.cpus).sum();
+        let mem = gone().map(|victim| victim.ask.mem).sum();
+        host.room_without(&job.ask, freed, cpus, mem)
+    }
+
+    /// Requeued or ended for good, as its QOS and its own --no-requeue say (section 6).
+    pub(super) fn preempt(&mut self, place: usize) {
+        let mode = self.jobs.get(place).and_then(|job| self.qos.get(job.qos)).map(|qos| qos.mode);
+        let then = match mode {
+            Some(PreemptMode::Requeue) => Then::Requeue,
+            Some(PreemptMode::Cancel) | None => Then::Over,
+        };
+        self.leave(place, EndWord::Preempted, "0:0", None, then);
+    }
+
+    /// Without backfill nobody lower starts where this job could.
+    fn close_for_others(&self, place: usize, closed: &mut [bool]) {
+        let Some(job) = self.jobs.get(place) else { return };
+        for ((node, host), shut) in self.nodes.iter().enumerate().zip(closed) {
+            *shut = *shut || self.may_use(job, node, host);
+        }
+    }
+}
