@@ -299,7 +299,7 @@ fn caps_are_kept_with_who_and_when() {
     has(&show, "set by anna (uid ");
     has(&show, "ceiling $90.50");
     assert_eq!(lab.json(&["status"], 0)["totals"]["ceiling"], 90.5);
-    has(&lab.run(&["log"], 0).out, "cap of find set: $15 -> $25 (by anna");
+    has(&lab.run(&["log"], 0).out, "cap of find set: $15 -> $25, by anna");
     for bad in ["0", "-3", "NaN", "inf", "much"] {
         lab.run(&["cap", "set", "find", "--", bad], 2);
     }
