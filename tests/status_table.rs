@@ -149,6 +149,21 @@ fn before_the_first_tick() {
 }
 
 #[test]
+fn an_eta_from_a_configured_rate_says_so() {
+    let line = |state: &State, id: &str| {
+        let text = picture(state, Some(120));
+        text.lines().find(|line| line.starts_with(id)).unwrap_or_default().to_owned()
+    };
+    let mut state = fresh(&policy());
+    assert!(line(&state, "find/s0").contains(" ~"), "{}", line(&state, "find/s0"));
+    // One measured shard measures its family, and no other.
+    state.shards[1].progress.rows = 4;
+    state.shards[1].pace = babysit::model::state::Pace { rows: 4, time: Secs::minutes(40) };
+    assert!(!line(&state, "find/s0").contains('~'), "{}", line(&state, "find/s0"));
+    assert!(line(&state, "restore/s0").contains(" ~"), "{}", line(&state, "restore/s0"));
+}
+
+#[test]
 fn a_babysitter_that_stopped_is_told() {
     let (_, mut state) = afternoon();
     state.last_tick = Some(TickRecord {
