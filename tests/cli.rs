@@ -295,6 +295,8 @@ fn caps_are_kept_with_who_and_when() {
     has(&said.out, "$15 -> $25");
     has(&said.out, "ceiling of all shards: $74");
     lab.run(&["cap", "set", "restore/s0", "$40.50"], 0);
+    let again = lab.run(&["cap", "set", "restore", "30"], 0).out;
+    has(&again, "restore/s0 keeps its own cap $40.50, set by anna");
     let show = lab.run(&["cap", "show"], 0).out;
     has(&show, "set by anna (uid ");
     has(&show, "ceiling $90.50");

@@ -36,6 +36,9 @@ fn running(record: &mut ShardRecord) {
     record.slot = Slot::Live(live(&record.id, 152_012, Lane::Own, JobState::Running));
 }
 
+/// Brings a fresh record into the state that is asked about.
+type Setting<'a> = &'a dyn Fn(&mut ShardRecord);
+
 #[test]
 fn each_wish_in_each_state() {
     let open = |_: &mut ShardRecord| {};
@@ -57,7 +60,7 @@ fn each_wish_in_each_state() {
             at: NOW,
         });
     };
-    let before: [(&str, &dyn Fn(&mut ShardRecord)); 8] = [
+    let before: [(&str, Setting); 8] = [
         ("open", &open),
         ("person", &person),
         ("failed", &failed),
