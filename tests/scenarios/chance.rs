@@ -422,4 +422,3 @@ pub fn campaign(name: &str, seeds: std::ops::Range<u64>, weather: Weather, at_le
         assert!(weather.cuts == 0.0 || cut * 10 > ticks / 4, "{name}: only {cut} cut");
     }
 }
-

@@ -9,7 +9,7 @@ use babysit::model::units::{GpuSeconds, Tflops};
 use babysit::planning::event::What;
 use babysit::sim::{Cluster, Rows, Stranger};
 
-use crate::harness::{Story, T0, plain, placed, tiers};
+use crate::harness::{Story, T0, placed, plain, tiers};
 
 /// Ranks of the tiers of section 8.
 pub const MIN_3080TI: u32 = 1;

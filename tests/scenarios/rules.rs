@@ -45,9 +45,10 @@ pub fn spots(policy: &Policy, state: &State, cluster: &mut Cluster<Rows>) -> Vec
         for group in groups {
             let model = group.model.clone().expect("a model");
             let Some(tier) = policy.tiers.iter().find(|tier| tier.name == model) else { continue };
-            let here = seen.jobs.iter().filter(|job| {
-                job.state == JobState::Running && job.nodes.contains(&node.name)
-            });
+            let here = seen
+                .jobs
+                .iter()
+                .filter(|job| job.state == JobState::Running && job.nodes.contains(&node.name));
             let backfill = here.filter(|job| yields.as_ref() == Some(&job.qos)).map(|job| {
                 let typed = |ask: &&babysit::model::cluster::GpuCount| {
                     ask.model.as_deref().unwrap_or(&model) == model
@@ -142,9 +143,8 @@ fn queue_rule(world: &World, report: &Report, spots: &[Spot]) {
             started.insert(submit.shard, pin.clone());
         }
     }
-    let in_queue = |i: &usize| {
-        started.contains_key(i) || waits(&policy.shards[*i], &state.shards[*i])
-    };
+    let in_queue =
+        |i: &usize| started.contains_key(i) || waits(&policy.shards[*i], &state.shards[*i]);
     let mut order: Vec<usize> = (0..policy.shards.len()).filter(in_queue).collect();
     order.sort_by_key(|&i| {
         let shard = &policy.shards[i];
@@ -156,7 +156,8 @@ fn queue_rule(world: &World, report: &Report, spots: &[Spot]) {
             continue;
         }
         for spot in spots.iter().filter(|s| s.up && could_ever(shard, record, s)) {
-            let given_after = order[place + 1..].iter().filter(|j| started.get(j) == Some(&spot.pin));
+            let given_after =
+                order[place + 1..].iter().filter(|j| started.get(j) == Some(&spot.pin));
             let given_after: u32 = given_after.map(|&j| policy.shards[j].gpus).sum();
             let kept: u32 = (0..policy.shards.len())
                 .filter(|j| *j != i)
@@ -267,7 +268,8 @@ fn runs(policy: &Policy, state: &State, cluster: &Cluster<Rows>) {
         let real = past_runs(cluster, &policy.project, record);
         let mut seen = Vec::new();
         for charge in record.charges.iter().filter(|c| c.kind == ChargeKind::Run && c.attempt > 0) {
-            let run = real.iter().find(|r| (r.attempt, r.started) == (charge.attempt, charge.from.0));
+            let run =
+                real.iter().find(|r| (r.attempt, r.started) == (charge.attempt, charge.from.0));
             let run = run.unwrap_or_else(|| {
                 panic!("{}: charged for a run that was not: {charge:?}, {real:?}", record.id)
             });
@@ -308,7 +310,10 @@ fn reasons(policy: &Policy, state: &State) {
             }
             Slot::Live(_) => !matches!(
                 why,
-                Reason::Running { .. } | Reason::Done | Reason::QueueWait { .. } | Reason::Collecting { .. }
+                Reason::Running { .. }
+                    | Reason::Done
+                    | Reason::QueueWait { .. }
+                    | Reason::Collecting { .. }
             ),
             Slot::Submitting(_) => {
                 matches!(why, Reason::OutcomeUnknown { .. } | Reason::Submitted)

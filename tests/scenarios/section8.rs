@@ -234,7 +234,10 @@ fn s10_out_of_memory_raises_the_minimum_tier() {
     story.after(Secs(60));
     assert_eq!(story.record("a/s0").min_tier, Some(MIN_4090));
     assert_eq!(story.record("a/s0").failures, 0, "not a failure of the shard");
-    assert_eq!(story.told(|what| matches!(what, What::MinTierRaised { tier } if tier == "rtx4090")), 1);
+    assert_eq!(
+        story.told(|what| matches!(what, What::MinTierRaised { tier } if tier == "rtx4090")),
+        1
+    );
     story.after(Secs(60));
     assert_eq!(story.reserved("a/s0"), "P 1/2");
     assert_eq!(story.idle("Q"), 2);
