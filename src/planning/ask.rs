@@ -5,6 +5,8 @@ use crate::model::cluster::Node;
 use crate::model::observation::Cluster;
 use crate::model::policy::{Policy, Shard};
 
+use super::no_fit::reachable;
+
 /// GRES and the nodes that must be kept out because they hold an unfit model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
@@ -22,9 +24,7 @@ pub fn ask(policy: &Policy, shard: &Shard, min_tier: Option<u32>, cluster: &Clus
     let fits = |model: Option<&str>| {
         model.and_then(|m| policy.tier_of(m)).is_some_and(|tier| tier.rank >= min)
     };
-    let reachable = |node: &&Node| {
-        policy.slurm.partition.as_ref().is_none_or(|p| node.partitions.iter().any(|q| q == p))
-    };
+    let reachable = |node: &&Node| reachable(policy, node);
     let mut fit: Vec<&str> = Vec::new();
     let mut unfit_nodes: Vec<String> = Vec::new();
     for node in cluster.nodes.iter().filter(reachable) {

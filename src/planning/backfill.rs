@@ -53,6 +53,12 @@ pub fn held(at: &Placement, node: &Node, yielding: &[&QueueJob], cluster: &Clust
     typed + untyped.min(certain)
 }
 
+/// CPUs of a node that backfill would give back.
+pub fn cpus_on(node: &Node, yielding: &[&QueueJob]) -> u32 {
+    let here = yielding.iter().filter(|job| job.nodes.contains(&node.name));
+    here.map(|job| per_node(job, job.cpus.unwrap_or(0))).sum()
+}
+
 fn per_node(job: &QueueJob, gpus: u32) -> u32 {
     gpus / (job.nodes.len().max(1) as u32)
 }

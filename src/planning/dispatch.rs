@@ -2,14 +2,13 @@
 //! waits with a reason.
 
 use crate::model::id::JobId;
-use crate::model::policy::Policy;
 use crate::model::reason::Reason;
 use crate::model::state::{Pin, State};
 
 use super::backfill;
 use super::event::Event;
 use super::no_fit;
-use super::placement::{Placement, fits, has_room_beside_gpus};
+use super::placement::{Placement, fits, give, has_room_beside_gpus};
 use super::reservation;
 use super::submit::Moment;
 
@@ -50,8 +49,13 @@ pub fn dispatch(
             .filter(|&p| fits(policy, shard, min_tier, &placements[p]))
             .collect();
         if fit.is_empty() {
+            // A node whose GPUs cannot be read may hold anything.
+            if cluster.nodes.is_empty() || cluster.nodes.iter().any(|node| node.gpus.is_none()) {
+                out.waits.push((i, Reason::FitNodesDown));
+                continue;
+            }
             let min = min_tier.or(shard.min_tier);
-            let good = |p: &&Placement| min.is_none_or(|min| p.rank >= min);
+            let good = |p: &&Placement| p.capacity > 0 && min.is_none_or(|min| p.rank >= min);
             let largest = placements.iter().filter(good).max_by_key(|p| (p.capacity, p.rank));
             let largest = largest.map(|p| (p.capacity, p.pin.tier.as_str(), p.pin.node.as_str()));
             out.waits.push((i, no_fit::reason(policy, shard, min, largest)));
@@ -90,9 +94,8 @@ pub fn dispatch(
             let stop = backfill::to_stop(at, need, policy, cluster, &stopped);
             stopped.extend(stop.iter().map(|(job, _)| *job));
             at.held_by_backfill = at.held_by_backfill.saturating_sub(need);
-            take(placements, p, policy, i);
-            let at = &placements[p];
             let (pin, model) = (at.pin.clone(), at.model.clone());
+            give(placements, &pin, shard.gpus, shard);
             out.starts.push(Start { shard: i, pin, model, stop });
             continue;
         }
@@ -112,6 +115,9 @@ pub fn dispatch(
             }
             None => None,
         };
+        // All its GPUs are there and kept for it; something else is missing.
+        let all_there = |reason: &Reason| matches!(reason, Reason::Collecting { have, need, .. } if have >= need);
+        let reason = reason.filter(|reason| !all_there(reason));
         let reserved: u32 = up.iter().map(|&p| placements[p].reserved).sum();
         let ahead = place.checked_sub(1).map(|_| policy.shards[queue[0]].id.to_string());
         out.waits.push((
@@ -126,18 +132,6 @@ pub fn dispatch(
         ));
     }
     out
-}
-
-/// The GPUs go, and with them the CPUs and memory the next shard may not count on.
-fn take(placements: &mut [Placement], at: usize, policy: &Policy, shard: usize) {
-    let shard = &policy.shards[shard];
-    placements[at].idle = placements[at].idle.saturating_sub(shard.gpus);
-    let node = placements[at].pin.node.clone();
-    for placement in placements.iter_mut().filter(|p| p.pin.node == node) {
-        if let (Some(idle), Some(cpus)) = (&mut placement.cpus_idle, shard.cpus) {
-            *idle = idle.saturating_sub(cpus);
-        }
-    }
 }
 
 /// (b) take what became idle on the reserved placement, up to the need.

@@ -288,6 +288,9 @@ impl Step<'_, '_> {
         live.qos.clone_from(&job.qos);
         live.nodes.clone_from(&job.nodes);
         live.reason.clone_from(&job.reason);
+        if live.submitted.is_none() {
+            kept_off::first_sight(&mut live.attempt, self.record, job.excluded.as_deref());
+        }
         live.submitted = job.submitted.or(live.submitted);
         kept_off::see(self.record, &live.attempt.exclude, job.excluded.as_deref());
         live.absent = None;

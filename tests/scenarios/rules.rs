@@ -30,17 +30,28 @@ pub struct Spot {
     pub up: bool,
 }
 
-/// Every spot of a configured tier. Backfill is told by its QOS only, and every request is typed
-/// or on a node of one model: that is what the scenarios and the random clusters are made of.
-pub fn spots(policy: &Policy, state: &State, cluster: &mut Cluster<Rows>) -> Vec<Spot> {
+/// What squeue and sinfo would show, whatever their luck; nobody counts this look.
+fn look(cluster: &mut Cluster<Rows>) -> babysit::model::observation::Cluster {
     let faults = std::mem::replace(&mut cluster.faults, babysit::sim::Faults::none());
     let calls = cluster.calls;
     let seen = cluster.door("alice").look(Scope::Everybody).expect("a healthy cluster");
     cluster.faults = faults;
     cluster.calls = calls;
+    seen
+}
+
+/// Every spot of a configured tier. Backfill is told by its QOS only, and every request is typed
+/// or on a node of one model: that is what the scenarios and the random clusters are made of.
+pub fn spots(policy: &Policy, state: &State, cluster: &mut Cluster<Rows>) -> Vec<Spot> {
+    let seen = look(cluster);
     let yields = policy.backfill.as_ref().and_then(|rule| rule.qos.clone());
     let mut all = Vec::new();
     for node in &seen.nodes {
+        let about = policy.shards.iter().zip(&state.shards).filter(|(_, record)| {
+            let attempt = attempt_before_its_start(record);
+            attempt.and_then(|a| a.pin.as_ref()).is_some_and(|pin| pin.node == node.name)
+        });
+        let cpus_promised: u32 = about.map(|(shard, _)| shard.cpus.unwrap_or(0)).sum();
         let groups = node.gpus.as_ref().expect("readable");
         for group in groups {
             let model = group.model.clone().expect("a model");
@@ -65,7 +76,7 @@ pub fn spots(policy: &Policy, state: &State, cluster: &mut Cluster<Rows>) -> Vec
                 rank: tier.rank,
                 capacity: group.capacity,
                 running,
-                cpus_idle: node.cpus_idle.unwrap_or(u32::MAX),
+                cpus_idle: node.cpus_idle.unwrap_or(u32::MAX).saturating_sub(cpus_promised),
                 up: node.usable == babysit::model::cluster::Usable::Yes,
             });
         }
@@ -115,16 +126,37 @@ pub fn always(world: &mut World) {
 pub fn after_tick(world: &mut World, report: &Report) {
     let spots = spots(&world.policy, &world.state, &mut world.cluster);
     reservations(world, &spots);
-    let cut = report.events.iter().any(|event| {
+    if !cut(report) {
+        queue_rule(world, report, &spots);
+    }
+    reasons(&world.policy, &world.state);
+}
+
+/// A submission was not taken as it was planned.
+pub fn cut(report: &Report) -> bool {
+    report.events.iter().any(|event| {
         matches!(
             event.what,
             What::OutcomeUnknown { .. } | What::SubmitPaused { .. } | What::SubmitRefused { .. }
         )
-    });
-    if !cut {
-        queue_rule(world, report, &spots);
+    })
+}
+
+/// Its submission, or the end of its job, is not known yet.
+pub fn is_looked_for(record: &ShardRecord) -> bool {
+    match &record.slot {
+        Slot::Submitting(_) => true,
+        Slot::Live(live) => live.absent.is_some(),
+        _ => false,
     }
-    reasons(&world.policy, &world.state);
+}
+
+/// An action in one line.
+pub fn in_short(action: &Action) -> String {
+    match action {
+        Action::Submit(submit) => format!("submit {} {:?}", submit.id, submit.attempt.pin),
+        other => format!("{other:?}"),
+    }
 }
 
 fn standing(state: &State, lab: &str) -> u64 {
@@ -243,6 +275,7 @@ fn past_runs(cluster: &Cluster<Rows>, project: &str, record: &ShardRecord) -> Ve
                 attempt: number,
                 started: started.0,
                 gpu_seconds: u64::from(job.gpus()) * (stay.ended.0 - started.0) as u64,
+                node: stay.node.clone(),
                 model: match models.as_slice() {
                     [one] => one.model.clone(),
                     _ => None,
@@ -260,11 +293,18 @@ struct RealRun {
     started: i64,
     gpu_seconds: u64,
     model: Option<String>,
+    node: Option<String>,
 }
 
 /// Every charge of a run is one real run, whole, at the model it had; no run is charged twice.
-fn runs(policy: &Policy, state: &State, cluster: &Cluster<Rows>) {
-    for record in &state.shards {
+fn runs(policy: &Policy, state: &State, cluster: &mut Cluster<Rows>) {
+    let mixed: Vec<Option<String>> = look(cluster)
+        .nodes
+        .into_iter()
+        .filter(|node| node.gpus.as_ref().is_some_and(|models| models.len() > 1))
+        .map(|node| Some(node.name))
+        .collect();
+    for (shard, record) in policy.shards.iter().zip(&state.shards) {
         let real = past_runs(cluster, &policy.project, record);
         let mut seen = Vec::new();
         for charge in record.charges.iter().filter(|c| c.kind == ChargeKind::Run && c.attempt > 0) {
@@ -274,8 +314,15 @@ fn runs(policy: &Policy, state: &State, cluster: &Cluster<Rows>) {
                 panic!("{}: charged for a run that was not: {charge:?}, {real:?}", record.id)
             });
             assert_eq!(run.gpu_seconds, charge.gpu_seconds.0, "{}: {charge:?} {run:?}", record.id);
-            if run.model.is_some() && !policy.tiers.is_empty() {
+            let rank = |name: &Option<String>| {
+                policy.tiers.iter().find(|tier| Some(&tier.name) == name.as_ref()).map(|t| t.rank)
+            };
+            // Slurm does not show which model an untyped job got on a mixed node.
+            let shown = shard.submit == SubmitMode::Placed || !mixed.contains(&run.node);
+            if shown && run.model.is_some() && !policy.tiers.is_empty() {
                 assert_eq!(run.model, charge.tier, "{}: {charge:?} {run:?}", record.id);
+            } else if run.model.is_some() {
+                assert!(rank(&charge.tier) <= rank(&run.model), "{charge:?} {run:?}");
             }
             assert!(!seen.contains(&run), "{}: charged twice: {charge:?}", record.id);
             seen.push(run);
