@@ -30,6 +30,34 @@ pub struct Dispatch {
     pub waits: Vec<(usize, Reason)>,
 }
 
+/// Parts the queue: shards that some placement could hold, and the others with NO_FIT_PLACEMENT.
+/// These do not wait, so they have no rank: nobody would collect GPUs behind them.
+pub fn fitting(
+    moment: &Moment<'_>,
+    state: &State,
+    queue: Vec<usize>,
+    placements: &[Placement],
+) -> (Vec<usize>, Vec<(usize, Reason)>) {
+    let Moment { policy, cluster, .. } = *moment;
+    // A node whose GPUs cannot be read may hold anything.
+    let unknown = cluster.nodes.is_empty() || cluster.nodes.iter().any(|node| node.gpus.is_none());
+    let mut refused = Vec::new();
+    let mut fit = queue;
+    fit.retain(|&i| {
+        let (shard, min_tier) = (&policy.shards[i], state.shards[i].min_tier);
+        if unknown || placements.iter().any(|p| fits(policy, shard, min_tier, p)) {
+            return true;
+        }
+        let min = min_tier.or(shard.min_tier);
+        let good = |p: &&Placement| p.capacity > 0 && min.is_none_or(|min| p.rank >= min);
+        let largest = placements.iter().filter(good).max_by_key(|p| (p.capacity, p.rank));
+        let largest = largest.map(|p| (p.capacity, p.pin.tier.as_str(), p.pin.node.as_str()));
+        refused.push((i, no_fit::reason(policy, shard, min, largest)));
+        false
+    });
+    (fit, refused)
+}
+
 pub fn dispatch(
     moment: &Moment<'_>,
     state: &mut State,
@@ -41,26 +69,14 @@ pub fn dispatch(
     let budget = policy.rules.max_submits_per_tick;
     let mut out = Dispatch::default();
     let mut stopped: Vec<JobId> = Vec::new();
-    for (place, &i) in queue.iter().enumerate() {
-        let rank = place as u32 + 1;
+    for &i in queue {
+        // Who has started in this cycle has left the queue.
+        let rank = out.waits.len() as u32 + 1;
         let shard = &policy.shards[i];
         let min_tier = state.shards[i].min_tier;
         let fit: Vec<usize> = (0..placements.len())
             .filter(|&p| fits(policy, shard, min_tier, &placements[p]))
             .collect();
-        if fit.is_empty() {
-            // A node whose GPUs cannot be read may hold anything.
-            if cluster.nodes.is_empty() || cluster.nodes.iter().any(|node| node.gpus.is_none()) {
-                out.waits.push((i, Reason::FitNodesDown));
-                continue;
-            }
-            let min = min_tier.or(shard.min_tier);
-            let good = |p: &&Placement| p.capacity > 0 && min.is_none_or(|min| p.rank >= min);
-            let largest = placements.iter().filter(good).max_by_key(|p| (p.capacity, p.rank));
-            let largest = largest.map(|p| (p.capacity, p.pin.tier.as_str(), p.pin.node.as_str()));
-            out.waits.push((i, no_fit::reason(policy, shard, min, largest)));
-            continue;
-        }
         let held = state.shards[i].reservation.as_ref().map(|r| (r.pin.clone(), r.gpus));
         // What this shard may draw from a placement: the free GPUs and its own reserved ones.
         let mine = |p: &Placement| match &held {
@@ -119,7 +135,7 @@ pub fn dispatch(
         let all_there = |reason: &Reason| matches!(reason, Reason::Collecting { have, need, .. } if have >= need);
         let reason = reason.filter(|reason| !all_there(reason));
         let reserved: u32 = up.iter().map(|&p| placements[p].reserved).sum();
-        let ahead = place.checked_sub(1).map(|_| policy.shards[queue[0]].id.to_string());
+        let ahead = out.waits.first().map(|(first, _)| policy.shards[*first].id.to_string());
         out.waits.push((
             i,
             reason.unwrap_or(if up.is_empty() {

@@ -163,12 +163,15 @@ fn place(moment: &Moment<'_>, state: &mut State, plan: &mut Plan) -> Dispatched 
         return Dispatched { starts: Vec::new(), waits: Vec::new(), placements: Vec::new() };
     }
     let mut placements = placement::placements(policy, state, cluster);
+    let (queue, _) = dispatch::fitting(moment, state, queue, &placements);
     reservation::review(policy, state, &queue, &mut placements, now, &mut plan.events);
     // A released reservation was charged: the order is made anew for this cycle's dispatch.
     let queue = queue::queue(policy, state);
+    let (queue, refused) = dispatch::fitting(moment, state, queue, &placements);
     reservation::close_accounts(policy, state, now);
-    let Dispatch { starts, waits } =
+    let Dispatch { starts, mut waits } =
         dispatch::dispatch(moment, state, &queue, &mut placements, &mut plan.events);
+    waits.extend(refused);
     Dispatched { starts, waits, placements }
 }
 

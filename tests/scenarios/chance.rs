@@ -15,6 +15,7 @@ use babysit::model::request::{Asked, Change, Request, Submitted};
 use babysit::model::state::{Gate, HeldWhy, State};
 use babysit::model::units::{Secs, Time};
 use babysit::planning::event::Event;
+use babysit::planning::plan::{Action, Purpose};
 use babysit::sim::{Cluster, Faults, Rng, Stranger, Table, Trouble};
 use babysit::slurm::{PastAsk, Scope, Slurm};
 use babysit::study::{Shards, World};
@@ -245,6 +246,7 @@ impl Trial {
         let cut = rough && self.rng.chance(self.weather.cuts);
         let steps = if cut { 1 + self.rng.below(14) as i64 } else { i64::MAX };
         let fails = rough && self.rng.chance(self.weather.faults / 10.0);
+        let before = rules::look(&mut self.world.cluster);
         let report = self.one_cycle(steps, fails);
         rules::always(&mut self.world);
         let Some(report) = report else {
@@ -252,7 +254,7 @@ impl Trial {
             return;
         };
         if report.outcome == Outcome::Ok {
-            rules::after_tick(&mut self.world, &report);
+            rules::after_tick(&self.world, &before, &report);
             let quiet = self.weather.faults == 0.0 || !rough;
             if quiet && !fails {
                 let again = self.world.plan_again();
@@ -261,9 +263,17 @@ impl Trial {
                 // What was put off by the submissions of one cycle goes on in the next.
                 let mut whys = self.world.state.shards.iter().map(|record| &record.why);
                 let more = whys.any(|why| matches!(why, Reason::SubmitBudget { .. }));
+                // A job that was stopped has freed its GPUs.
+                let stops = |action: &Action| matches!(action, Action::Cancel { .. });
+                let more = more || report.plan.actions.iter().any(stops);
                 // Looking once more for what is missing is a step of its own.
                 let more = more || self.world.state.shards.iter().any(rules::is_looked_for);
-                let again: Vec<String> = again.actions.iter().map(rules::in_short).collect();
+                // A job that has just come into own is put in order there once its priority is seen.
+                let order = |action: &&Action| {
+                    !matches!(action, Action::Update { purpose: Purpose::Order, .. })
+                };
+                let again: Vec<String> =
+                    again.actions.iter().filter(order).map(rules::in_short).collect();
                 assert!(
                     more || rules::cut(&report) || again.is_empty(),
                     "planning again: {again:?}"
@@ -407,14 +417,18 @@ impl Checkpoint for Disk<'_> {
     }
 }
 
-/// Runs seeds until so many ticks are done; a failing one says which it was.
+/// Runs these seeds, at least so many ticks; a failing one says which it was, and BABYSIT_SEEDS=7..8
+/// runs it alone (or many more than usual).
 pub fn campaign(name: &str, seeds: std::ops::Range<u64>, weather: Weather, at_least: u32) {
-    let only = std::env::args().skip_while(|arg| arg != "--seed").nth(1);
+    #[allow(clippy::disallowed_methods, reason = "how a person picks the seeds of a test run")]
+    let wish = std::env::var("BABYSIT_SEEDS").ok();
+    let wish = wish.map(|text| {
+        let (from, to) = text.split_once("..").expect("BABYSIT_SEEDS=from..to");
+        from.parse().expect("a seed")..to.parse().expect("a seed")
+    });
+    let usual = wish.is_none();
     let (mut ticks, mut cut) = (0, 0);
-    for seed in seeds {
-        if only.as_ref().is_some_and(|only| *only != seed.to_string()) {
-            continue;
-        }
+    for seed in wish.unwrap_or(seeds) {
         let mut trial = Trial::new(seed, weather);
         if let Err(cause) = catch_unwind(AssertUnwindSafe(|| trial.run())) {
             println!("{name}: seed {seed} failed at tick {} ({weather:?})", trial.ticks);
@@ -429,7 +443,7 @@ pub fn campaign(name: &str, seeds: std::ops::Range<u64>, weather: Weather, at_le
         cut += trial.cut;
     }
     println!("{name}: {ticks} ticks, {cut} of them cut");
-    if only.is_none() {
+    if usual {
         assert!(ticks >= at_least, "{name}: only {ticks} ticks");
         assert!(weather.cuts == 0.0 || cut * 10 > ticks / 4, "{name}: only {cut} cut");
     }

@@ -112,9 +112,10 @@ impl Story {
     }
 
     pub fn tick(&mut self) -> Report {
+        let before = rules::look(&mut self.world.cluster);
         let report = self.world.tick();
         if report.outcome == Outcome::Ok {
-            self.check(&report);
+            self.check(&before, &report);
         }
         report
     }
@@ -125,9 +126,9 @@ impl Story {
         self.tick()
     }
 
-    fn check(&mut self, report: &Report) {
+    fn check(&mut self, before: &rules::Seen, report: &Report) {
         rules::always(&mut self.world);
-        rules::after_tick(&mut self.world, report);
+        rules::after_tick(&self.world, before, report);
         for record in &self.world.state.shards {
             let charged: u64 = record.charges.iter().map(|charge| charge.gpu_seconds.0).sum();
             assert!(charged >= record.ran.0, "{}: a run without a charge", record.id);

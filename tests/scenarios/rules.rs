@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use babysit::engine::Report;
-use babysit::model::cluster::{EndWord, JobState};
+use babysit::model::cluster::JobState;
 use babysit::model::policy::{Policy, Shard, SubmitMode};
 use babysit::model::reason::Reason;
 use babysit::model::state::{
@@ -15,6 +15,10 @@ use babysit::planning::plan::Action;
 use babysit::sim::{Cluster, Rows};
 use babysit::slurm::{Scope, Slurm};
 use babysit::study::World;
+
+pub type Seen = babysit::model::observation::Cluster;
+/// By shard, where it was started in this cycle.
+type Started = BTreeMap<usize, Pin>;
 
 /// One model on one node, counted from sinfo and squeue.
 #[derive(Debug, Clone)]
@@ -31,7 +35,7 @@ pub struct Spot {
 }
 
 /// What squeue and sinfo would show, whatever their luck; nobody counts this look.
-fn look(cluster: &mut Cluster<Rows>) -> babysit::model::observation::Cluster {
+pub fn look(cluster: &mut Cluster<Rows>) -> Seen {
     let faults = std::mem::replace(&mut cluster.faults, babysit::sim::Faults::none());
     let calls = cluster.calls;
     let seen = cluster.door("alice").look(Scope::Everybody).expect("a healthy cluster");
@@ -40,18 +44,19 @@ fn look(cluster: &mut Cluster<Rows>) -> babysit::model::observation::Cluster {
     seen
 }
 
-/// Every spot of a configured tier. Backfill is told by its QOS only, and every request is typed
-/// or on a node of one model: that is what the scenarios and the random clusters are made of.
-pub fn spots(policy: &Policy, state: &State, cluster: &mut Cluster<Rows>) -> Vec<Spot> {
-    let seen = look(cluster);
+/// Every spot of a configured tier, as it was before the cycle gave anything. Backfill is told by
+/// its QOS only, and its requests are typed or on a node of one model: that is what the scenarios
+/// and the random clusters are made of.
+fn spots(policy: &Policy, state: &State, seen: &Seen, started: &Started) -> Vec<Spot> {
+    let waiting =
+        |i: usize| attempt_before_its_start(&state.shards[i]).filter(|_| !started.contains_key(&i));
     let yields = policy.backfill.as_ref().and_then(|rule| rule.qos.clone());
     let mut all = Vec::new();
     for node in &seen.nodes {
-        let about = policy.shards.iter().zip(&state.shards).filter(|(_, record)| {
-            let attempt = attempt_before_its_start(record);
-            attempt.and_then(|a| a.pin.as_ref()).is_some_and(|pin| pin.node == node.name)
+        let about = (0..policy.shards.len()).filter(|&i| {
+            waiting(i).and_then(|a| a.pin.as_ref()).is_some_and(|pin| pin.node == node.name)
         });
-        let cpus_promised: u32 = about.map(|(shard, _)| shard.cpus.unwrap_or(0)).sum();
+        let cpus_promised: u32 = about.map(|i| policy.shards[i].cpus.unwrap_or(0)).sum();
         let groups = node.gpus.as_ref().expect("readable");
         for group in groups {
             let model = group.model.clone().expect("a model");
@@ -68,7 +73,8 @@ pub fn spots(policy: &Policy, state: &State, cluster: &mut Cluster<Rows>) -> Vec
             });
             let backfill: u32 = backfill.sum();
             let pin = Pin { node: node.name.clone(), tier: tier.name.clone() };
-            let promised: u32 = state.shards.iter().map(|r| promised_to(r, &pin)).sum();
+            let here = |i: usize| waiting(i).filter(|a| a.pin.as_ref() == Some(&pin));
+            let promised: u32 = (0..policy.shards.len()).filter_map(here).map(|a| a.gpus).sum();
             let running = group.used - backfill;
             all.push(Spot {
                 idle: (group.capacity - running).saturating_sub(promised),
@@ -90,11 +96,6 @@ fn attempt_before_its_start(record: &ShardRecord) -> Option<&Attempt> {
         Slot::Live(live) if live.started.is_none() => Some(&live.attempt),
         _ => None,
     }
-}
-
-fn promised_to(record: &ShardRecord, pin: &Pin) -> u32 {
-    let attempt = attempt_before_its_start(record).filter(|a| a.pin.as_ref() == Some(pin));
-    attempt.map_or(0, |attempt| attempt.gpus)
 }
 
 /// Waits in babysit's own queue.
@@ -122,12 +123,21 @@ pub fn always(world: &mut World) {
     runs(policy, state, cluster);
 }
 
-/// After a cycle that went to its end: the queue rule, reservations, reasons.
-pub fn after_tick(world: &mut World, report: &Report) {
-    let spots = spots(&world.policy, &world.state, &mut world.cluster);
-    reservations(world, &spots);
+/// After a cycle that went to its end: the queue rule, reservations, reasons. `before` is what Slurm
+/// showed to it.
+pub fn after_tick(world: &World, before: &Seen, report: &Report) {
+    let mut started = Started::new();
+    for action in &report.plan.actions {
+        if let Action::Submit(submit) = action
+            && let Some(pin) = &submit.attempt.pin
+        {
+            started.insert(submit.shard, pin.clone());
+        }
+    }
+    let spots = spots(&world.policy, &world.state, before, &started);
+    reservations(world, &spots, &started, cut(report));
     if !cut(report) {
-        queue_rule(world, report, &spots);
+        queue_rule(world, &spots, &started);
     }
     reasons(&world.policy, &world.state);
 }
@@ -165,16 +175,8 @@ fn standing(state: &State, lab: &str) -> u64 {
 
 /// Nobody waits for GPUs that he, in his turn, could have had: not those that are idle now, and
 /// not those that a later rank was given in this very cycle.
-fn queue_rule(world: &World, report: &Report, spots: &[Spot]) {
+fn queue_rule(world: &World, spots: &[Spot], started: &Started) {
     let World { policy, state, .. } = world;
-    let mut started: BTreeMap<usize, Pin> = BTreeMap::new();
-    for action in &report.plan.actions {
-        if let Action::Submit(submit) = action
-            && let Some(pin) = &submit.attempt.pin
-        {
-            started.insert(submit.shard, pin.clone());
-        }
-    }
     let in_queue =
         |i: &usize| started.contains_key(i) || waits(&policy.shards[*i], &state.shards[*i]);
     let mut order: Vec<usize> = (0..policy.shards.len()).filter(in_queue).collect();
@@ -188,30 +190,37 @@ fn queue_rule(world: &World, report: &Report, spots: &[Spot]) {
             continue;
         }
         for spot in spots.iter().filter(|s| s.up && could_ever(shard, record, s)) {
-            let given_after =
-                order[place + 1..].iter().filter(|j| started.get(j) == Some(&spot.pin));
-            let given_after: u32 = given_after.map(|&j| policy.shards[j].gpus).sum();
+            let (mut gpus_given, mut cpus_given) = (0, 0);
+            for j in order[..place].iter().filter(|j| started.contains_key(j)) {
+                let given = &policy.shards[*j];
+                let here = started[j].node == spot.pin.node;
+                cpus_given += if here { given.cpus.unwrap_or(0) } else { 0 };
+                gpus_given += if started[j] == spot.pin { given.gpus } else { 0 };
+            }
             let kept: u32 = (0..policy.shards.len())
                 .filter(|j| *j != i)
                 .filter_map(|j| state.shards[j].reservation.as_ref())
                 .filter(|reservation| reservation.pin == spot.pin)
                 .map(|reservation| reservation.gpus)
                 .sum();
-            let could_have = (spot.idle + given_after).saturating_sub(kept);
-            let cpus = shard.cpus.is_none_or(|want| spot.cpus_idle >= want);
+            let could_have = spot.idle.saturating_sub(gpus_given + kept);
+            let cpus = shard.cpus.is_none_or(|want| spot.cpus_idle >= want + cpus_given);
             assert!(
                 could_have < shard.gpus || !cpus,
-                "{} (place {}) waits for {} GPUs while {:?} had {could_have} for it",
+                "{} (place {}) waits for {} GPUs while {:?} had {could_have} for it: {:?} {:?} {:?}",
                 shard.id,
                 place + 1,
                 shard.gpus,
-                spot.pin
+                spot.pin,
+                record.why,
+                shard.cpus,
+                spot
             );
         }
     }
 }
 
-fn reservations(world: &World, spots: &[Spot]) {
+fn reservations(world: &World, spots: &[Spot], started: &Started, cut: bool) {
     let World { policy, state, .. } = world;
     let held: Vec<(usize, &Reservation)> = state
         .shards
@@ -228,16 +237,20 @@ fn reservations(world: &World, spots: &[Spot]) {
         assert!(reservation.gpus <= shard.gpus, "{}: more than it needs", shard.id);
         let me = (standing(state, &shard.lab), record.queued_since, &shard.id);
         for (other, has) in policy.shards.iter().zip(&state.shards) {
-            if waits(other, has) {
+            let fits = spots.iter().any(|spot| could_ever(other, has, spot));
+            // One whose submission was not taken is back in the queue only now.
+            if !cut && fits && waits(other, has) {
                 let it = (standing(state, &other.lab), has.queued_since, &other.id);
                 assert!(me <= it, "{} holds a reservation, {} is before it", shard.id, other.id);
             }
         }
         let spot = spots.iter().find(|spot| spot.pin == reservation.pin && spot.up);
         let spot = spot.unwrap_or_else(|| panic!("{}: its placement is gone", shard.id));
+        let here = started.iter().filter(|(_, pin)| **pin == spot.pin);
+        let given: u32 = here.map(|(i, _)| policy.shards[*i].gpus).sum();
         assert!(
-            reservation.gpus <= spot.idle,
-            "reserved GPUs were given away: {reservation:?} {spot:?}"
+            reservation.gpus + given <= spot.idle,
+            "reserved GPUs were given away: {reservation:?} {given} of {spot:?}"
         );
         assert!(spot.running + spot.idle <= spot.capacity, "{spot:?}");
     }
@@ -380,8 +393,3 @@ fn reasons(policy: &Policy, state: &State) {
     }
 }
 
-/// How a job of a shard ended, for tests that ask.
-pub fn ends_of(cluster: &Cluster<Rows>, prefix: &str) -> Vec<EndWord> {
-    let ours = cluster.history().iter().filter(|job| job.name.starts_with(prefix));
-    ours.filter_map(|job| job.end()).collect()
-}
