@@ -16,7 +16,7 @@ pub struct Ask {
 
 /// Every model of the partition fits: `gpu:<n>`. One model fits: `gpu:<model>:<n>`. Several but
 /// not all: `gpu:<n>` without the nodes that hold an unfit one, since Slurm mixes models on a
-/// mixed node.
+/// mixed node; where that leaves no node large enough, the fit model there is most of.
 pub fn ask(policy: &Policy, shard: &Shard, min_tier: Option<u32>, cluster: &Cluster) -> Ask {
     let gpus = shard.gpus;
     let untyped = Ask { gres: format!("gpu:{gpus}"), exclude: Vec::new() };
@@ -49,6 +49,32 @@ pub fn ask(policy: &Policy, shard: &Shard, min_tier: Option<u32>, cluster: &Clus
                 None => untyped,
             }
         }
-        _ => Ask { gres: untyped.gres, exclude: unfit_nodes },
+        _ => {
+            let mut left = cluster.nodes.iter().filter(reachable);
+            let big_enough = |node: &&Node| {
+                let models = node.gpus.as_deref().unwrap_or(&[]);
+                models.iter().map(|g| g.capacity).sum::<u32>() >= gpus
+            };
+            if left.any(|node| !unfit_nodes.contains(&node.name) && big_enough(&node)) {
+                return Ask { gres: untyped.gres, exclude: unfit_nodes };
+            }
+            // All that is large enough stands on mixed nodes: one model is asked for by name.
+            let there = cluster.nodes.iter().filter(reachable);
+            let groups = there.flat_map(|node| node.gpus.iter().flatten());
+            let mut room: Vec<(&str, u32)> = fit.iter().map(|model| (*model, 0)).collect();
+            for group in groups.filter(|group| group.capacity >= gpus) {
+                let known = room.iter_mut().find(|(m, _)| group.model.as_deref() == Some(*m));
+                if let Some((_, sum)) = known {
+                    *sum += group.capacity;
+                }
+            }
+            room.sort_by_key(|(model, sum)| (std::cmp::Reverse(*sum), *model));
+            match room.first() {
+                Some((model, sum)) if *sum > 0 => {
+                    Ask { gres: format!("gpu:{model}:{gpus}"), exclude: Vec::new() }
+                }
+                _ => Ask { gres: untyped.gres, exclude: unfit_nodes },
+            }
+        }
     }
 }

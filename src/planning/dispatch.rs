@@ -107,7 +107,7 @@ pub fn dispatch(
             let at = &mut placements[p];
             let truly_idle = at.idle.saturating_sub(at.held_by_backfill);
             let need = shard.gpus.saturating_sub(truly_idle);
-            let stop = backfill::to_stop(at, need, policy, cluster, &stopped);
+            let stop = backfill::to_stop(&at.pin, &at.model, need, policy, cluster, &stopped);
             stopped.extend(stop.iter().map(|(job, _)| *job));
             at.held_by_backfill = at.held_by_backfill.saturating_sub(need);
             let (pin, model) = (at.pin.clone(), at.model.clone());

@@ -99,6 +99,9 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
         plan.actions.extend(parking::order(state, &roster, &seats, &lpt));
         room = parking::room_left(policy, room, &seats);
     }
+    for start in backfill::again(&moment, state) {
+        plan.actions.extend(backfill::stop(policy, &start));
+    }
     let mut submitted = start(&moment, state, &dispatched.starts, room, &mut plan);
 
     plan.actions.extend(back);

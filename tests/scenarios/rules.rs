@@ -392,4 +392,3 @@ fn reasons(policy: &Policy, state: &State) {
         }
     }
 }
-
