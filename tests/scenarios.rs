@@ -1,11 +1,15 @@
 //! The field cases and the scenarios of policy.md section 8, in memory.
 
+#[path = "scenarios/backfill.rs"]
+mod backfill;
 #[path = "scenarios/field.rs"]
 mod field;
 #[path = "scenarios/harness.rs"]
 mod harness;
 #[path = "scenarios/prose.rs"]
 mod prose;
+#[path = "scenarios/reservations.rs"]
+mod reservations;
 #[path = "scenarios/rules.rs"]
 mod rules;
 #[path = "scenarios/section8.rs"]

@@ -107,7 +107,9 @@ pub fn to_stop(
     while left > 0 {
         // The smallest one that is enough by itself, else the largest there is.
         let enough = candidates.iter().position(|(gpus, _)| *gpus >= left);
-        let Some(at) = enough.or(candidates.len().checked_sub(1)) else { break };
+        let most = candidates.last().map(|(gpus, _)| *gpus);
+        let largest = candidates.iter().position(|(gpus, _)| Some(*gpus) == most);
+        let Some(at) = enough.or(largest) else { break };
         let (gpus, id) = candidates.remove(at);
         left = left.saturating_sub(gpus);
         stop.push((id, gpus));

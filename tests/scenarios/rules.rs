@@ -275,11 +275,12 @@ fn money(policy: &Policy, state: &State) {
 }
 
 /// (attempt, start, end, GPUs, model) of every run of a shard that is over, as Slurm had it.
-fn past_runs(cluster: &Cluster<Rows>, project: &str, record: &ShardRecord) -> Vec<RealRun> {
-    let prefix = format!("{project}.{}.{}.a", record.id.family, record.id.shard);
+fn past_runs(cluster: &Cluster<Rows>, state: &State, record: &ShardRecord) -> Vec<RealRun> {
+    let prefix = format!("babysit:{}:{}:a", state.instance, record.id);
     let mut found = Vec::new();
     for job in cluster.history() {
-        let Some(number) = job.name.strip_prefix(&prefix) else { continue };
+        let number = job.comment.strip_prefix(&prefix).and_then(|rest| rest.split(':').next());
+        let Some(number) = number else { continue };
         let number = number.parse().expect("a number");
         for stay in &job.stays {
             let Some(started) = stay.started else { continue };
@@ -318,7 +319,7 @@ fn runs(policy: &Policy, state: &State, cluster: &mut Cluster<Rows>) {
         .map(|node| Some(node.name))
         .collect();
     for (shard, record) in policy.shards.iter().zip(&state.shards) {
-        let real = past_runs(cluster, &policy.project, record);
+        let real = past_runs(cluster, state, record);
         let mut seen = Vec::new();
         for charge in record.charges.iter().filter(|c| c.kind == ChargeKind::Run && c.attempt > 0) {
             let run =
@@ -346,7 +347,7 @@ fn runs(policy: &Policy, state: &State, cluster: &mut Cluster<Rows>) {
 /// Once all is quiet: every run is charged, and nothing is owed.
 pub fn all_is_charged(world: &World) {
     for record in &world.state.shards {
-        let real = past_runs(&world.cluster, &world.policy.project, record);
+        let real = past_runs(&world.cluster, &world.state, record);
         let charged: u64 = record
             .charges
             .iter()
