@@ -14,3 +14,7 @@ mod reservations;
 mod rules;
 #[path = "scenarios/section8.rs"]
 mod section8;
+#[path = "scenarios/submission.rs"]
+mod submission;
+#[path = "scenarios/usage.rs"]
+mod usage;
