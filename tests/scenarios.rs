@@ -8,6 +8,8 @@ mod field;
 mod harness;
 #[path = "scenarios/prose.rs"]
 mod prose;
+#[path = "scenarios/reasons.rs"]
+mod reasons;
 #[path = "scenarios/reservations.rs"]
 mod reservations;
 #[path = "scenarios/rules.rs"]

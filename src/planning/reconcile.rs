@@ -58,12 +58,22 @@ pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time)
         let finished = record.finished.is_some_and(|f| f.rows >= policy.shards[i].rows);
         let measure = match &record.slot {
             Slot::Free => !finished && !fresh,
-            Slot::Submitting(intent) => {
-                if find(roster, i, &intent.attempt).is_none() {
+            Slot::Submitting(intent) => match find(roster, i, &intent.attempt) {
+                None => {
                     ask(&intent.attempt);
+                    !fresh
                 }
-                !fresh
-            }
+                // It came through, and may be over already.
+                Some(job) => {
+                    if job.state.is_over() {
+                        asked.logs.push((i, job.id));
+                        if job.restarts > 0 {
+                            ask(&intent.attempt);
+                        }
+                    }
+                    job.state != JobState::Pending || !fresh
+                }
+            },
             Slot::Live(live) => match find_live(roster, i, live) {
                 None => {
                     ask(&live.attempt);

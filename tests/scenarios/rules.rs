@@ -152,12 +152,12 @@ pub fn cut(report: &Report) -> bool {
     })
 }
 
-/// Its submission, or the end of its job, is not known yet.
+/// Its submission, or the end of its job, is not known yet, or its log is read in the next cycle.
 pub fn is_looked_for(record: &ShardRecord) -> bool {
     match &record.slot {
-        Slot::Submitting(_) => true,
+        Slot::Submitting(_) | Slot::Settling(_) => true,
         Slot::Live(live) => live.absent.is_some(),
-        _ => false,
+        Slot::Free => false,
     }
 }
 
