@@ -1,6 +1,22 @@
-//! Scenarios of policy.md section 8 through the real tick on the simulated cluster.
+//! The field cases and the scenarios of policy.md section 8, in memory.
 
+#[path = "scenarios/backfill.rs"]
+mod backfill;
 #[path = "scenarios/field.rs"]
 mod field;
 #[path = "scenarios/harness.rs"]
 mod harness;
+#[path = "scenarios/prose.rs"]
+mod prose;
+#[path = "scenarios/reasons.rs"]
+mod reasons;
+#[path = "scenarios/reservations.rs"]
+mod reservations;
+#[path = "scenarios/rules.rs"]
+mod rules;
+#[path = "scenarios/section8.rs"]
+mod section8;
+#[path = "scenarios/submission.rs"]
+mod submission;
+#[path = "scenarios/usage.rs"]
+mod usage;

@@ -5,6 +5,8 @@ use crate::model::cluster::Node;
 use crate::model::observation::Cluster;
 use crate::model::policy::{Policy, Shard};
 
+use super::no_fit::reachable;
+
 /// GRES and the nodes that must be kept out because they hold an unfit model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
@@ -14,7 +16,7 @@ pub struct Ask {
 
 /// Every model of the partition fits: `gpu:<n>`. One model fits: `gpu:<model>:<n>`. Several but
 /// not all: `gpu:<n>` without the nodes that hold an unfit one, since Slurm mixes models on a
-/// mixed node.
+/// mixed node; where that leaves no node large enough, the fit model there is most of.
 pub fn ask(policy: &Policy, shard: &Shard, min_tier: Option<u32>, cluster: &Cluster) -> Ask {
     let gpus = shard.gpus;
     let untyped = Ask { gres: format!("gpu:{gpus}"), exclude: Vec::new() };
@@ -22,9 +24,7 @@ pub fn ask(policy: &Policy, shard: &Shard, min_tier: Option<u32>, cluster: &Clus
     let fits = |model: Option<&str>| {
         model.and_then(|m| policy.tier_of(m)).is_some_and(|tier| tier.rank >= min)
     };
-    let reachable = |node: &&Node| {
-        policy.slurm.partition.as_ref().is_none_or(|p| node.partitions.iter().any(|q| q == p))
-    };
+    let reachable = |node: &&Node| reachable(policy, node);
     let mut fit: Vec<&str> = Vec::new();
     let mut unfit_nodes: Vec<String> = Vec::new();
     for node in cluster.nodes.iter().filter(reachable) {
@@ -49,6 +49,32 @@ pub fn ask(policy: &Policy, shard: &Shard, min_tier: Option<u32>, cluster: &Clus
                 None => untyped,
             }
         }
-        _ => Ask { gres: untyped.gres, exclude: unfit_nodes },
+        _ => {
+            let mut left = cluster.nodes.iter().filter(reachable);
+            let big_enough = |node: &&Node| {
+                let models = node.gpus.as_deref().unwrap_or(&[]);
+                models.iter().map(|g| g.capacity).sum::<u32>() >= gpus
+            };
+            if left.any(|node| !unfit_nodes.contains(&node.name) && big_enough(&node)) {
+                return Ask { gres: untyped.gres, exclude: unfit_nodes };
+            }
+            // All that is large enough stands on mixed nodes: one model is asked for by name.
+            let there = cluster.nodes.iter().filter(reachable);
+            let groups = there.flat_map(|node| node.gpus.iter().flatten());
+            let mut room: Vec<(&str, u32)> = fit.iter().map(|model| (*model, 0)).collect();
+            for group in groups.filter(|group| group.capacity >= gpus) {
+                let known = room.iter_mut().find(|(m, _)| group.model.as_deref() == Some(*m));
+                if let Some((_, sum)) = known {
+                    *sum += group.capacity;
+                }
+            }
+            room.sort_by_key(|(model, sum)| (std::cmp::Reverse(*sum), *model));
+            match room.first() {
+                Some((model, sum)) if *sum > 0 => {
+                    Ask { gres: format!("gpu:{model}:{gpus}"), exclude: Vec::new() }
+                }
+                _ => Ask { gres: untyped.gres, exclude: unfit_nodes },
+            }
+        }
     }
 }

@@ -3,14 +3,17 @@
 
 use regex::Regex;
 
-use crate::model::cluster::{Node, QueueJob};
+use crate::model::cluster::{JobState, Node, QueueJob};
 use crate::model::id::JobId;
 use crate::model::observation::Cluster;
 use crate::model::policy::Policy;
+use crate::model::state::{Pin, State};
+use crate::model::units::Secs;
 
 use super::dispatch::Start;
 use super::placement::Placement;
 use super::plan::Action;
+use super::submit::Moment;
 
 /// Running jobs that give way. All criteria that are set must hold.
 pub fn jobs<'a>(policy: &Policy, cluster: &'a Cluster) -> Vec<&'a QueueJob> {
@@ -53,6 +56,12 @@ pub fn held(at: &Placement, node: &Node, yielding: &[&QueueJob], cluster: &Clust
     typed + untyped.min(certain)
 }
 
+/// CPUs of a node that backfill would give back.
+pub fn cpus_on(node: &Node, yielding: &[&QueueJob]) -> u32 {
+    let here = yielding.iter().filter(|job| job.nodes.contains(&node.name));
+    here.map(|job| per_node(job, job.cpus.unwrap_or(0))).sum()
+}
+
 fn per_node(job: &QueueJob, gpus: u32) -> u32 {
     gpus / (job.nodes.len().max(1) as u32)
 }
@@ -74,19 +83,20 @@ fn untyped_here(job: &QueueJob) -> u32 {
 /// Backfill jobs to stop so that `need` more GPUs of the placement get free, and how many each
 /// gives: as few GPUs as possible beyond the need, then as few jobs.
 pub fn to_stop(
-    at: &Placement,
+    pin: &Pin,
+    model: &str,
     need: u32,
     policy: &Policy,
     cluster: &Cluster,
     taken: &[JobId],
 ) -> Vec<(JobId, u32)> {
     let gives = |job: &&QueueJob| {
-        let typed = typed_here(job, &at.model);
+        let typed = typed_here(job, model);
         if typed > 0 { typed } else { untyped_here(job) }
     };
     let mut candidates: Vec<(u32, JobId)> = jobs(policy, cluster)
         .iter()
-        .filter(|job| job.nodes.contains(&at.pin.node) && !taken.contains(&job.id))
+        .filter(|job| job.nodes.contains(&pin.node) && !taken.contains(&job.id))
         .map(|job| (gives(job), job.id))
         .filter(|(gpus, _)| *gpus > 0)
         .collect();
@@ -97,12 +107,52 @@ pub fn to_stop(
     while left > 0 {
         // The smallest one that is enough by itself, else the largest there is.
         let enough = candidates.iter().position(|(gpus, _)| *gpus >= left);
-        let Some(at) = enough.or(candidates.len().checked_sub(1)) else { break };
+        let most = candidates.last().map(|(gpus, _)| *gpus);
+        let largest = candidates.iter().position(|(gpus, _)| Some(*gpus) == most);
+        let Some(at) = enough.or(largest) else { break };
         let (gpus, id) = candidates.remove(at);
         left = left.saturating_sub(gpus);
         stop.push((id, gpus));
     }
     stop
+}
+
+/// How long backfill may take to give way before it is told again. A stop command that failed, or
+/// was lost in a crash, would else leave the start waiting for ever.
+const GIVES_WAY: Secs = Secs::minutes(2);
+
+/// Stops to ask for again: a start of ours still pends on a placement whose GPUs backfill holds.
+pub fn again(moment: &Moment<'_>, state: &State) -> Vec<Start> {
+    let Moment { policy, cluster, now, .. } = *moment;
+    let mut taken: Vec<JobId> = Vec::new();
+    let mut starts = Vec::new();
+    if policy.backfill.is_none() {
+        return starts;
+    }
+    for (shard, record) in state.shards.iter().enumerate() {
+        let Some(live) = record.live().filter(|live| live.state == JobState::Pending) else {
+            continue;
+        };
+        let Some(pin) = &live.attempt.pin else { continue };
+        if now.since(live.attempt.asked_at) < GIVES_WAY || live.absent.is_some() {
+            continue;
+        }
+        let nodes = cluster.nodes.iter().filter(|node| node.name == pin.node);
+        let groups = nodes.flat_map(|node| node.gpus.iter().flatten());
+        let here = groups.filter_map(|gpus| {
+            let model = gpus.model.as_deref()?;
+            policy.tier_of(model).filter(|tier| tier.name == pin.tier)?;
+            Some((model.to_owned(), gpus.capacity.saturating_sub(gpus.used)))
+        });
+        let Some((model, idle)) = here.max_by_key(|(_, idle)| *idle) else { continue };
+        let need = live.attempt.gpus.saturating_sub(idle);
+        let stop = to_stop(pin, &model, need, policy, cluster, &taken);
+        if !stop.is_empty() {
+            taken.extend(stop.iter().map(|(job, _)| *job));
+            starts.push(Start { shard, pin: pin.clone(), model, stop });
+        }
+    }
+    starts
 }
 
 /// Tells backfill to give way: by scancel, or by the user's command with `{jobid}`, `{jobids}` (by

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 
 use crate::model::id::JobId;
-use crate::model::policy::{Policy, Shard};
+use crate::model::policy::Shard;
 use crate::model::reason::Reason;
 use crate::model::state::{Pin, ShardRecord, State};
 
 use super::backfill;
 use super::event::Event;
 use super::no_fit;
-use super::placement::{Placement, fits, has_room_beside_gpus};
+use super::placement::{Placement, fits, give, has_room_beside_gpus};
 use super::reservation;
 use super::submit::Moment;
 
@@ -33,6 +33,48 @@ pub struct Dispatch {
     pub waits: Vec<(usize, Reason)>,
 }
 
+/// Parts the queue: shards that some placement could hold, and the others with NO_FIT_PLACEMENT.
+/// These do not wait, so they have no rank: nobody would collect GPUs behind them.
+pub fn fitting(
+    moment: &Moment<'_>,
+    state: &State,
+    queue: Vec<usize>,
+    placements: &[Placement],
+) -> (Vec<usize>, Vec<(usize, Reason)>) {
+    let Moment { policy, cluster, .. } = *moment;
+    // A node whose GPUs cannot be read may hold anything.
+    let unknown = cluster.nodes.is_empty() || cluster.nodes.iter().any(|node| node.gpus.is_none());
+    if unknown {
+        return (queue, Vec::new());
+    }
+    let mut refused = Vec::new();
+    let mut answers: HashMap<(u32, Option<u32>), Option<Reason>> = HashMap::new();
+    let mut fit = queue;
+    fit.retain(|&i| {
+        let shard = &policy.shards[i];
+        let min = state.shards[i].min_tier.or(shard.min_tier);
+        let answer = answers.entry((shard.gpus, min)).or_insert_with(|| {
+            let fits = placements.iter().any(|p| fits(policy, shard, min, p));
+            (!fits).then(|| {
+                let good = |p: &&Placement| p.capacity > 0 && min.is_none_or(|min| p.rank >= min);
+                let largest = placements.iter().filter(good).max_by_key(|p| (p.capacity, p.rank));
+                let names = |p: &Placement| (p.capacity, p.pin.tier.clone(), p.pin.node.clone());
+                let largest = largest.map(names);
+                let largest = largest.as_ref().map(|(n, t, node)| (*n, t.as_str(), node.as_str()));
+                no_fit::reason(policy, shard, min, largest)
+            })
+        });
+        match answer {
+            None => true,
+            Some(reason) => {
+                refused.push((i, reason.clone()));
+                false
+            }
+        }
+    });
+    (fit, refused)
+}
+
 pub fn dispatch(
     moment: &Moment<'_>,
     state: &mut State,
@@ -43,14 +85,17 @@ pub fn dispatch(
     let mut hall = Hall {
         moment,
         placements,
-        first: queue.first().map(|&i| moment.policy.shards[i].id.to_string()),
+        first: None,
         stopped: Vec::new(),
         starts: Vec::new(),
         in_vain: HashMap::new(),
     };
-    let mut waits = Vec::new();
-    for (place, &shard) in queue.iter().enumerate() {
-        if let Some(reason) = hall.serve(state, shard, place as u32 + 1, events) {
+    let mut waits: Vec<(usize, Reason)> = Vec::new();
+    for &shard in queue {
+        // Who has started in this cycle has left the queue.
+        let rank = waits.len() as u32 + 1;
+        if let Some(reason) = hall.serve(state, shard, rank, events) {
+            hall.first.get_or_insert_with(|| moment.policy.shards[shard].id.to_string());
             waits.push((shard, reason));
         }
     }
@@ -64,7 +109,7 @@ type Class<'a> = (u32, Option<u32>, Option<u32>, Option<&'a str>);
 struct Hall<'a> {
     moment: &'a Moment<'a>,
     placements: &'a mut [Placement],
-    /// Who is rank 1, for those behind.
+    /// The first that waits, for those behind.
     first: Option<String>,
     /// Backfill jobs that were told to stop in this pass.
     stopped: Vec<JobId>,
@@ -106,7 +151,10 @@ impl<'a> Hall<'a> {
             return None;
         }
         if let Some((pin, gpus)) = held {
-            return collect_more(record, shard.gpus, &pin, gpus, self.placements);
+            let reason = collect_more(record, shard.gpus, &pin, gpus, self.placements);
+            // All its GPUs may be there and kept for it, and something else be missing.
+            let all = matches!(reason, Some(Reason::Collecting { have, need, .. }) if have >= need);
+            return if all { Some(Reason::NoCpusOrMemory) } else { reason };
         }
         if rank == 1
             && shard.gpus >= 2
@@ -156,23 +204,18 @@ impl<'a> Hall<'a> {
         let at = &mut self.placements[p];
         let truly_idle = at.idle.saturating_sub(at.held_by_backfill);
         let need = policy.shards[i].gpus.saturating_sub(truly_idle);
-        let stop = backfill::to_stop(at, need, policy, cluster, &self.stopped);
+        let stop = backfill::to_stop(&at.pin, &at.model, need, policy, cluster, &self.stopped);
         self.stopped.extend(stop.iter().map(|(job, _)| *job));
         at.held_by_backfill = at.held_by_backfill.saturating_sub(need);
         let (pin, model) = (at.pin.clone(), at.model.clone());
-        take(self.placements, p, policy, i);
+        let shard = &policy.shards[i];
+        give(self.placements, &pin, shard.gpus, shard);
         self.starts.push(Start { shard: i, pin, model, stop });
     }
 
     fn why_not(&self, shard: &Shard, min: Option<u32>, rank: u32) -> Reason {
         let policy = self.moment.policy;
         let fit = || self.placements.iter().filter(|p| fits(policy, shard, min, p));
-        if fit().next().is_none() {
-            let good = |p: &&Placement| min.is_none_or(|min| p.rank >= min);
-            let largest = self.placements.iter().filter(good).max_by_key(|p| (p.capacity, p.rank));
-            let largest = largest.map(|p| (p.capacity, p.pin.tier.as_str(), p.pin.node.as_str()));
-            return no_fit::reason(policy, shard, min, largest);
-        }
         if !fit().any(|p| p.up) {
             return Reason::FitNodesDown;
         }
@@ -203,18 +246,6 @@ enum Wants {
     Start,
     /// (c): any idle GPU.
     Any,
-}
-
-/// The GPUs go, and with them the CPUs and memory the next shard may not count on.
-fn take(placements: &mut [Placement], at: usize, policy: &Policy, shard: usize) {
-    let shard = &policy.shards[shard];
-    placements[at].idle = placements[at].idle.saturating_sub(shard.gpus);
-    let node = placements[at].pin.node.clone();
-    for placement in placements.iter_mut().filter(|p| p.pin.node == node) {
-        if let (Some(idle), Some(cpus)) = (&mut placement.cpus_idle, shard.cpus) {
-            *idle = idle.saturating_sub(cpus);
-        }
-    }
 }
 
 /// (b) take what became idle on the reserved placement, up to the need.

@@ -2,19 +2,104 @@
 //! of reservations, so the node is excluded for every "queued" job of ours that could start there,
 //! and let back afterwards.
 
-use crate::model::cluster::JobState;
+use crate::model::cluster::{JobState, Node, NodeGpus};
+use crate::model::observation::Cluster;
 use crate::model::policy::Policy;
+use crate::model::reason::Reason;
 use crate::model::request::Change;
-use crate::model::state::{ShardRecord, State};
+use crate::model::state::{Attempt, Pin, ShardRecord, State};
 
+use super::ask::ask;
+use super::dispatch::Start;
+use super::exclude::users_own;
+use super::no_fit::reachable;
 use super::parking::is_stuck;
-use super::placement::{Placement, fits};
+use super::placement::{Placement, about_to_start, fits};
 use super::plan::{Action, Purpose, Target};
 use super::reconcile::target;
+use super::submit::Moment;
 
-/// Nodes of placements that are kept for a holder now.
-pub fn reserved(placements: &[Placement]) -> Vec<&Placement> {
-    placements.iter().filter(|p| p.reserved > 0).collect()
+/// Nodes of placements that are kept for a holder now, or for the job that its reservation led to
+/// until that runs: Slurm would give the GPUs to whichever pends before it.
+pub fn reserved<'a>(
+    placements: &'a [Placement],
+    state: &State,
+    starts: &[Start],
+) -> Vec<&'a Placement> {
+    let mut pins: Vec<&Pin> = Vec::new();
+    for record in state.shards.iter().filter(|record| starts_from_a_reservation(record)) {
+        pins.extend(about_to_start(record).and_then(|attempt| attempt.pin.as_ref()));
+    }
+    let from_one = |start: &&Start| after_a_reservation(&state.shards[start.shard]);
+    pins.extend(starts.iter().filter(from_one).map(|start| &start.pin));
+    placements.iter().filter(|p| p.reserved > 0 || pins.contains(&&p.pin)).collect()
+}
+
+fn after_a_reservation(record: &ShardRecord) -> bool {
+    record.owed.iter().any(|owed| owed.started)
+}
+
+/// Its job was submitted because a reservation was complete, and does not run yet.
+pub fn starts_from_a_reservation(record: &ShardRecord) -> bool {
+    after_a_reservation(record) && about_to_start(record).is_some()
+}
+
+/// Does this update keep jobs off some node (and not merely let them back)?
+pub fn keeps_off(action: &Action) -> bool {
+    matches!(action, Action::Update { purpose: Purpose::KeepOff(nodes), .. } if !nodes.is_empty())
+}
+
+/// Why a queued shard is not submitted while every node it could use is kept for a holder.
+pub fn whole_wait(
+    moment: &Moment<'_>,
+    state: &State,
+    shard: usize,
+    reserved: &[&Placement],
+) -> Option<Reason> {
+    let Moment { policy, cluster, .. } = *moment;
+    let kept = nodes_for(policy, state, shard, reserved);
+    if kept.is_empty() {
+        return None;
+    }
+    let min_tier = state.shards[shard].min_tier;
+    let unfit = ask(policy, &policy.shards[shard], min_tier, cluster).exclude;
+    let all = union(&union(&kept, &unfit), &users_own(&policy.shards[shard].args));
+    leaves_nothing(policy, cluster, shard, min_tier, &all).then(|| {
+        let holder = state.shards.iter().find(|record| record.reservation.is_some());
+        Reason::QueueWait {
+            rank: 0,
+            ahead: holder.map(|record| record.id.to_string()),
+            idle_but_reserved: reserved.iter().map(|p| p.reserved).sum(),
+        }
+    })
+}
+
+/// Would these exclusions leave no node that could ever hold the shard? Slurm would refuse such a
+/// submission for good.
+fn leaves_nothing(
+    policy: &Policy,
+    cluster: &Cluster,
+    shard: usize,
+    min_tier: Option<u32>,
+    exclude: &[String],
+) -> bool {
+    let spec = &policy.shards[shard];
+    let min = min_tier.or(spec.min_tier);
+    let good = |gpus: &NodeGpus| {
+        let tier = gpus.model.as_deref().and_then(|model| policy.tier_of(model));
+        min.is_none_or(|min| tier.is_some_and(|tier| tier.rank >= min))
+    };
+    let holds = |node: &Node| match &node.gpus {
+        None => true,
+        Some(gpus) => {
+            let good: u32 = gpus.iter().filter(|g| good(g)).map(|g| g.capacity).sum();
+            good >= spec.gpus
+        }
+    };
+    !cluster
+        .nodes
+        .iter()
+        .any(|node| reachable(policy, node) && !exclude.contains(&node.name) && holds(node))
 }
 
 /// Nodes that a queued job of this shard must be kept off.
@@ -35,7 +120,7 @@ pub fn nodes_for(
 }
 
 /// One update per distinct list of nodes, for the pending jobs whose exclusions differ from what
-/// the reservations of this cycle want.
+/// the reservations of this cycle want. Those that are let back to all nodes come last.
 pub fn updates(policy: &Policy, state: &State, me: u32, reserved: &[&Placement]) -> Vec<Action> {
     let mut groups: Vec<(Vec<String>, Vec<String>, Vec<Target>)> = Vec::new();
     for (i, record) in state.shards.iter().enumerate() {
@@ -55,6 +140,7 @@ pub fn updates(policy: &Policy, state: &State, me: u32, reserved: &[&Placement])
             None => groups.push((all, wanted, vec![job])),
         }
     }
+    groups.sort_by_key(|(_, keep, _)| keep.is_empty());
     let action = |(all, keep, jobs)| Action::Update {
         purpose: Purpose::KeepOff(keep),
         change: Change::Exclude(all),
@@ -70,8 +156,24 @@ fn is_changeable(record: &ShardRecord, me: u32) -> bool {
             && live.attempt.uid == me
             && live.absent.is_none()
             && live.stop.is_none()
-            && !is_stuck(&live.reason)
+            && (!is_stuck(&live.reason) || by_our_own_doing(record, &live.reason))
+            // A list that cannot be read here must not be replaced.
+            && !live.attempt.exclude.iter().any(|name| name.contains('/'))
     })
+}
+
+/// A job that is kept off every node it could use: Slurm says BadConstraints until it is let back.
+fn by_our_own_doing(record: &ShardRecord, reason: &str) -> bool {
+    reason.starts_with("BadConstraints")
+        && (!record.kept_off.nodes.is_empty() || !record.kept_off.told)
+}
+
+/// What a job is kept off when it is first seen, and not by us, is its user's: a batch script has
+/// options of its own.
+pub fn first_sight(attempt: &mut Attempt, record: &ShardRecord, shown: Option<&[String]>) {
+    let theirs = shown.unwrap_or_default().iter().filter(|n| !record.kept_off.nodes.contains(n));
+    let theirs: Vec<String> = theirs.cloned().collect();
+    attempt.exclude = union(&attempt.exclude, &theirs);
 }
 
 /// What Slurm shows of a job's exclusions, where its release shows them, beats what it was told.

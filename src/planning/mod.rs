@@ -12,6 +12,7 @@ pub mod check;
 pub mod dispatch;
 pub mod eta;
 pub mod event;
+pub mod exclude;
 pub mod fit;
 pub mod kept_off;
 pub mod lpt;
@@ -33,7 +34,7 @@ pub mod submit;
 use crate::model::observation::Observation;
 use crate::model::policy::{Policy, SubmitMode};
 use crate::model::reason::Reason;
-use crate::model::state::{Slot, State, Stop};
+use crate::model::state::{ShardRecord, Slot, State, Stop};
 use crate::model::units::Time;
 
 use dispatch::{Dispatch, Start};
@@ -68,16 +69,24 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
     let moment = Moment { policy, cluster: &seen.cluster, now, seed };
     let dispatched = place(&moment, state, &mut plan);
     let mut budget = policy.rules.max_submits_per_tick.saturating_sub(dispatched.starts.len());
-    let reserved = kept_off::reserved(&dispatched.placements);
+    let reserved = kept_off::reserved(&dispatched.placements, state, &dispatched.starts);
+    // Before anything that could start a pending job: moves to another lane, freed GPUs.
+    let (off, back) = kept_off::updates(policy, state, me, &reserved)
+        .into_iter()
+        .partition::<Vec<Action>, _>(kept_off::keeps_off);
+    plan.actions.extend(off);
 
     let lpt = Lpt::new(policy, state);
     let mut waiting = parking::movable(state, me, now);
     let mut waits: Vec<Option<Reason>> = vec![None; policy.shards.len()];
     let mut largest = Largest::new(&seen.cluster);
     for shard in submit::ready(policy, state, SubmitMode::Queued) {
-        match largest.refuses(policy, state, &seen.cluster, shard) {
-            Some(reason) => waits[shard] = Some(reason),
-            None => waiting.push(Waiting { shard, job: None, still_pends: false }),
+        if let Some(reason) = largest.refuses(policy, state, &seen.cluster, shard) {
+            waits[shard] = Some(reason);
+        } else if let Some(reason) = kept_off::whole_wait(&moment, state, shard, &reserved) {
+            waits[shard] = Some(reason);
+        } else {
+            waiting.push(Waiting { shard, job: None, still_pends: false });
         }
     }
     waiting.sort_by(|a, b| lpt.compare(policy, a.shard, b.shard));
@@ -92,8 +101,12 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
         plan.actions.extend(parking::order(state, &roster, &seats, &lpt));
         room = parking::room_left(policy, room, &seats);
     }
-    plan.actions.extend(kept_off::updates(policy, state, me, &reserved));
+    for start in backfill::again(&moment, state) {
+        plan.actions.extend(backfill::stop(policy, &start));
+    }
     let mut submitted = start(&moment, state, &dispatched.starts, room, &mut plan);
+
+    plan.actions.extend(back);
 
     let seat_of = seats_by_shard(policy, &seats);
     for Waiting { shard, .. } in waiting.iter().filter(|w| w.job.is_none()) {
@@ -146,16 +159,24 @@ fn place(moment: &Moment<'_>, state: &mut State, plan: &mut Plan) -> Dispatched 
     queue::welcome(policy, state);
     reservation::accrue(state, now);
     let queue = queue::queue(policy, state);
-    let held = state.shards.iter().any(|record| record.reservation.is_some());
+    let holds = |record: &ShardRecord| {
+        record.reservation.is_some() || kept_off::starts_from_a_reservation(record)
+    };
+    let held = state.shards.iter().any(holds);
     if queue.is_empty() && !held {
+        reservation::close_accounts(policy, state, now);
         return Dispatched { starts: Vec::new(), waits: Vec::new(), placements: Vec::new() };
     }
     let mut placements = placement::placements(policy, state, cluster);
+    let (queue, _) = dispatch::fitting(moment, state, queue, &placements);
     reservation::review(policy, state, &queue, &mut placements, now, &mut plan.events);
     // A released reservation was charged: the order is made anew for this cycle's dispatch.
     let queue = queue::queue(policy, state);
-    let Dispatch { starts, waits } =
+    let (queue, refused) = dispatch::fitting(moment, state, queue, &placements);
+    reservation::close_accounts(policy, state, now);
+    let Dispatch { starts, mut waits } =
         dispatch::dispatch(moment, state, &queue, &mut placements, &mut plan.events);
+    waits.extend(refused);
     Dispatched { starts, waits, placements }
 }
 

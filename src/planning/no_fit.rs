@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::cluster::Node;
 use crate::model::observation::Cluster;
 use crate::model::policy::{Policy, Shard};
 use crate::model::reason::Reason;
@@ -53,18 +54,32 @@ impl Largest {
 }
 
 fn largest(policy: &Policy, cluster: &Cluster, min: Option<u32>) -> Option<Group> {
-    let good = |model: Option<&str>| match min {
-        None => true,
-        Some(min) => model.and_then(|m| policy.tier_of(m)).is_some_and(|tier| tier.rank >= min),
-    };
-    let groups = cluster.nodes.iter().flat_map(|node| {
+    let tier = |model: Option<&str>| model.and_then(|m| policy.tier_of(m));
+    let good =
+        |model: Option<&str>| min.is_none_or(|min| tier(model).is_some_and(|t| t.rank >= min));
+    let groups = cluster.nodes.iter().filter(|node| reachable(policy, node)).flat_map(|node| {
         node.gpus.iter().flatten().filter(|gpus| good(gpus.model.as_deref())).map(|gpus| Group {
-            capacity: gpus.capacity,
+            // No shard may ask for more of a tier than its max_gpus.
+            capacity: match tier(gpus.model.as_deref()).and_then(|tier| tier.max_gpus) {
+                Some(most) => gpus.capacity.min(most),
+                None => gpus.capacity,
+            },
             model: gpus.model.clone().unwrap_or_else(|| "GPU".to_owned()),
             node: node.name.clone(),
         })
     });
-    groups.max_by_key(|group| group.capacity)
+    groups.filter(|group| group.capacity > 0).max_by_key(|group| group.capacity)
+}
+
+/// Can a "queued" job get to this node at all?
+pub fn reachable(policy: &Policy, node: &Node) -> bool {
+    // A lane with a partition of its own goes before the common one: then any node may be meant.
+    let by_lane = policy
+        .lanes
+        .as_ref()
+        .is_some_and(|lanes| lanes.own.partition.is_some() || lanes.extra.partition.is_some());
+    let partition = policy.slurm.partition.as_ref().filter(|_| !by_lane);
+    partition.is_none_or(|p| node.partitions.contains(p))
 }
 
 /// The sentence's parts: asked, and the largest (GPUs, model, node) there is.

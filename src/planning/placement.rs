@@ -4,7 +4,7 @@
 use crate::model::cluster::{Node, Usable};
 use crate::model::observation::Cluster;
 use crate::model::policy::{Policy, Shard, Tier};
-use crate::model::state::{Pin, ShardRecord, Slot, State};
+use crate::model::state::{Attempt, Pin, ShardRecord, Slot, State};
 
 use super::backfill;
 
@@ -60,18 +60,24 @@ pub fn placements(policy: &Policy, state: &State, cluster: &Cluster) -> Vec<Plac
         for placement in &mut here {
             let held = backfill::held(placement, node, &yielding, cluster);
             placement.held_by_backfill = held;
-            placement.idle = (placement.idle + held).min(placement.capacity);
-            if !placement.up || node.usable == Usable::Full {
+            // What is idle on a full node cannot be used, unless backfill gives way there.
+            let idle = if node.usable == Usable::Full { 0 } else { placement.idle };
+            placement.idle = (idle + held).min(placement.capacity);
+            if held > 0 {
+                let cpus = backfill::cpus_on(node, &yielding);
+                placement.cpus_idle = placement.cpus_idle.map(|idle| idle.saturating_add(cpus));
+                // The queue does not show what memory it gives back.
+                placement.mem_idle = None;
+            }
+            if !placement.up {
                 placement.idle = 0;
                 placement.held_by_backfill = 0;
             }
         }
         all.append(&mut here);
     }
-    for gone in promised(state) {
-        if let Some(placement) = all.iter_mut().find(|p| p.pin == gone.0) {
-            placement.idle = placement.idle.saturating_sub(gone.1);
-        }
+    for (shard, pin, gpus) in promised(state) {
+        give(&mut all, &pin, gpus, &policy.shards[shard]);
     }
     all.sort_by(|a, b| a.pin.cmp(&b.pin));
     all
@@ -95,16 +101,34 @@ fn fresh(node: &Node, tier: &Tier, model: &str, capacity: u32, idle: u32) -> Pla
 
 /// GPUs that our own pinned jobs are about to take: submitted, not running yet, so that Slurm
 /// still shows them as free.
-fn promised(state: &State) -> Vec<(Pin, u32)> {
-    let promise = |record: &ShardRecord| {
-        let attempt = match &record.slot {
-            Slot::Submitting(intent) => &intent.attempt,
-            Slot::Live(live) if live.started.is_none() => &live.attempt,
-            Slot::Live(_) | Slot::Free | Slot::Settling(_) => return None,
-        };
-        attempt.pin.clone().map(|pin| (pin, attempt.gpus))
+fn promised(state: &State) -> Vec<(usize, Pin, u32)> {
+    let promise = |(shard, record): (usize, &ShardRecord)| {
+        let attempt = about_to_start(record)?;
+        attempt.pin.clone().map(|pin| (shard, pin, attempt.gpus))
     };
-    state.shards.iter().filter_map(promise).collect()
+    state.shards.iter().enumerate().filter_map(promise).collect()
+}
+
+/// The attempt that was submitted, or may have been, and does not run yet.
+pub fn about_to_start(record: &ShardRecord) -> Option<&Attempt> {
+    match &record.slot {
+        Slot::Submitting(intent) => Some(&intent.attempt),
+        Slot::Live(live) if live.started.is_none() => Some(&live.attempt),
+        Slot::Live(_) | Slot::Free | Slot::Settling(_) => None,
+    }
+}
+
+/// The GPUs of a placement go, and with them CPUs and memory of its node that nobody else may
+/// count on.
+pub fn give(placements: &mut [Placement], pin: &Pin, gpus: u32, shard: &Shard) {
+    let mem = shard.mem.as_deref().and_then(mebibytes).unwrap_or(0);
+    for at in placements.iter_mut().filter(|p| p.pin.node == pin.node) {
+        if at.pin == *pin {
+            at.idle = at.idle.saturating_sub(gpus);
+        }
+        at.cpus_idle = at.cpus_idle.map(|idle| idle.saturating_sub(shard.cpus.unwrap_or(0)));
+        at.mem_idle = at.mem_idle.map(|idle| idle.saturating_sub(mem));
+    }
 }
 
 /// Static: the model is good enough and there are enough of them (policy.md section 1, "fit").

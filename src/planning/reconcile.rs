@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 
-use crate::model::cluster::{JobState, Node, QueueJob};
+use crate::model::cluster::{GpuCount, JobState, Node, QueueJob};
 use crate::model::id::{JobId, ShardId, Token};
 use crate::model::observation::{GapKind, Observation, PastJob};
 use crate::model::policy::Policy;
@@ -58,12 +58,22 @@ pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time)
         let finished = record.finished.is_some_and(|f| f.rows >= policy.shards[i].rows);
         let measure = match &record.slot {
             Slot::Free => !finished && !fresh,
-            Slot::Submitting(intent) => {
-                if find(roster, i, &intent.attempt).is_none() {
+            Slot::Submitting(intent) => match find(roster, i, &intent.attempt) {
+                None => {
                     ask(&intent.attempt);
+                    !fresh
                 }
-                !fresh
-            }
+                // It came through, and may be over already.
+                Some(job) => {
+                    if job.state.is_over() {
+                        asked.logs.push((i, job.id));
+                        if job.restarts > 0 {
+                            ask(&intent.attempt);
+                        }
+                    }
+                    job.state != JobState::Pending || !fresh
+                }
+            },
             Slot::Live(live) => match find_live(roster, i, live) {
                 None => {
                     ask(&live.attempt);
@@ -73,6 +83,10 @@ pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time)
                 Some(job) => {
                     if job.state.is_over() {
                         asked.logs.push((i, live.job));
+                        // Only accounting has the runs that began and ended between two cycles.
+                        if job.restarts > 0 {
+                            ask(&live.attempt);
+                        }
                     }
                     job.state != JobState::Pending || record.progress.measured_at.is_none()
                 }
@@ -249,27 +263,33 @@ impl Step<'_, '_> {
     }
 
     fn see(&mut self, mut live: Live, job: &QueueJob) -> Slot {
+        self.put_back(&mut live, job);
         if let JobState::Over(word) = job.state {
             // Our jobs are submitted with --no-requeue; where a site or a person changed that,
             // the same id may come back, so the word is not the end yet.
             if !(word.may_return() && job.requeue) {
+                if job.restarts > 0
+                    && let Err(why) = self.charge_earlier(&live.attempt, job)
+                {
+                    if live.state != job.state {
+                        self.tell(What::EndPutOff { job: live.job, why });
+                    }
+                    live.state = job.state.clone();
+                    return Slot::Live(live);
+                }
+                let started = job.started.filter(|_| !job.nodes.is_empty());
+                let known = live.tier.clone().filter(|_| live.started.is_some());
+                let tier =
+                    known.or_else(|| self.tier_of_run(&live.attempt, &job.nodes, &job.asked));
                 let end = End {
-                    started: job.started.filter(|_| !job.nodes.is_empty()),
+                    started,
                     ended: job.ends.unwrap_or(self.now),
                     nodes: job.nodes.clone(),
+                    tier,
                     ..self.end_of(&live, EndHow::Word(word))
                 };
                 return self.end(end);
             }
-        }
-        if job.restarts > live.restarts
-            && let Some(started) = live.started.take()
-        {
-            // Slurm put it back by itself: that run is over, and its submit time was reset then.
-            let ended = job.submitted.filter(|at| *at >= started).unwrap_or(self.now);
-            self.record.preemptions += 1;
-            let (attempt, gpus) = (live.attempt.number, live.attempt.gpus);
-            self.charge(&Run { attempt, gpus, started, ended, tier: live.tier.as_deref() });
         }
         let was_running = live.started.is_some();
         let runs = job.state.holds_gpus();
@@ -278,32 +298,94 @@ impl Step<'_, '_> {
         live.qos.clone_from(&job.qos);
         live.nodes.clone_from(&job.nodes);
         live.reason.clone_from(&job.reason);
+        if live.submitted.is_none() {
+            kept_off::first_sight(&mut live.attempt, self.record, job.excluded.as_deref());
+        }
         live.submitted = job.submitted.or(live.submitted);
-        live.restarts = job.restarts;
         kept_off::see(self.record, &live.attempt.exclude, job.excluded.as_deref());
         live.absent = None;
-        live.started = if runs { job.started.or(live.started).or(Some(self.now)) } else { None };
+        if runs {
+            live.started = job.started.or(live.started).or(Some(self.now));
+        } else if !job.state.is_over() {
+            live.started = None;
+        }
         if runs && !was_running {
             live.mark = None;
-            live.tier = self.tier_of_run(&live, job);
+            live.tier = self.tier_of_run(&live.attempt, &job.nodes, &job.asked);
             let node = live.nodes.join(",");
             self.tell(What::Started { job: live.job, lane: live.lane, node });
         }
         Slot::Live(live)
     }
 
+    /// Slurm put the job back by itself: the run we know of is over, and its submit time was reset
+    /// at that moment. Where more than one run went by, only accounting has their ends; it is
+    /// asked when the job is over.
+    fn put_back(&mut self, live: &mut Live, job: &QueueJob) {
+        // A job on its way back counts the restart while the old run is still ending.
+        let ending = job.state.holds_gpus() && job.started.is_some() && job.started == live.started;
+        if ending {
+            return;
+        }
+        let restarts = job.restarts.saturating_sub(live.restarts);
+        live.restarts = job.restarts;
+        if restarts == 0 && job.state != JobState::Pending {
+            return;
+        }
+        let Some(started) = live.started.take() else { return };
+        self.record.preemptions += 1;
+        let reset = job.submitted.filter(|at| restarts <= 1 && *at >= started);
+        if let Some(ended) = reset.or(self.past.off.then_some(self.now)) {
+            let (attempt, gpus) = (live.attempt.number, live.attempt.gpus);
+            self.charge(&Run { attempt, gpus, started, ended, tier: live.tier.as_deref() });
+        }
+    }
+
+    /// Charges the runs that a job had before its last one. `Err`: accounting cannot tell yet.
+    fn charge_earlier(&mut self, attempt: &Attempt, job: &QueueJob) -> Result<(), String> {
+        if self.past.off {
+            return Ok(());
+        }
+        if let Some(why) = self.past.gap {
+            return Err(why.to_owned());
+        }
+        let rows = self.past.all(attempt, job.id);
+        let over = |row: &&PastJob| row.end.is_some() && row.started != job.started;
+        let earlier: Vec<&PastJob> = rows.into_iter().filter(over).collect();
+        if earlier.len() < job.restarts as usize {
+            return Err("accounting does not have all of its runs yet".to_owned());
+        }
+        for row in earlier {
+            self.charge_row(attempt, row);
+        }
+        Ok(())
+    }
+
+    fn charge_row(&mut self, attempt: &Attempt, row: &PastJob) {
+        let started = row.started.filter(|_| !row.nodes.is_empty());
+        let (Some(started), Some(ended)) = (started, row.ended) else { return };
+        let tier = self.tier_of_run(attempt, &row.nodes, &[]);
+        let (attempt, gpus) = (attempt.number, attempt.gpus);
+        self.charge(&Run { attempt, gpus, started, ended, tier: tier.as_deref() });
+    }
+
     /// The tier a run is charged at: as pinned, as asked, or as its node has it. On a mixed node
     /// Slurm's queue does not show which model an untyped job got: the lower one is charged.
-    fn tier_of_run(&self, live: &Live, job: &QueueJob) -> Option<String> {
-        if let Some(pin) = &live.attempt.pin {
+    fn tier_of_run(
+        &self,
+        attempt: &Attempt,
+        nodes: &[String],
+        asked: &[GpuCount],
+    ) -> Option<String> {
+        if let Some(pin) = &attempt.pin {
             return Some(pin.tier.clone());
         }
-        let asked = job.asked.iter().find_map(|ask| ask.model.as_deref());
+        let asked = asked.iter().find_map(|ask| ask.model.as_deref());
         if let Some(tier) = asked.and_then(|model| self.policy.tier_of(model)) {
             return Some(tier.name.clone());
         }
         let min = self.record.min_tier.or(self.policy.shards[self.shard].min_tier);
-        let node = self.nodes.iter().find(|node| job.nodes.first() == Some(&node.name))?;
+        let node = self.nodes.iter().find(|node| nodes.first() == Some(&node.name))?;
         let models = node.gpus.iter().flatten().filter_map(|gpus| gpus.model.as_deref());
         let tiers = models.filter_map(|model| self.policy.tier_of(model));
         let fit = tiers.filter(|tier| min.is_none_or(|min| tier.rank >= min));
@@ -358,7 +440,8 @@ impl Step<'_, '_> {
     }
 
     fn end_of_live(&mut self, live: &Live, row: &PastJob, how: EndHow) -> Slot {
-        self.end_by_row(self.end_of(live, how), &live.attempt, row)
+        let tier = live.tier.clone().filter(|_| live.started == row.started);
+        self.end_by_row(End { tier, ..self.end_of(live, how) }, &live.attempt, row)
     }
 
     fn end_of_past(&mut self, attempt: &Attempt, row: &PastJob, how: EndHow) -> Slot {
@@ -368,18 +451,18 @@ impl Step<'_, '_> {
     /// Accounting's times count. Earlier runs of the same job (Slurm requeued it between two
     /// cycles) have rows of their own.
     fn end_by_row(&mut self, mut end: End, attempt: &Attempt, row: &PastJob) -> Slot {
-        let ran = |row: &PastJob| row.started.filter(|_| !row.nodes.is_empty());
-        end.started = ran(row);
+        end.started = row.started.filter(|_| !row.nodes.is_empty());
         end.ended = row.ended.unwrap_or(self.now);
         end.exit.clone_from(&row.exit);
         end.nodes.clone_from(&row.nodes);
         end.cancelled_by = row.cancelled_by;
+        // What the queue showed of this very run is better than what its node tells.
+        if end.tier.is_none() {
+            end.tier = self.tier_of_run(attempt, &row.nodes, &[]);
+        }
         for earlier in self.past.all(attempt, row.id) {
-            if let (Some(started), Some(ended)) = (ran(earlier), earlier.ended)
-                && Some(started) != end.started
-            {
-                let (attempt, gpus) = (attempt.number, attempt.gpus);
-                self.charge(&Run { attempt, gpus, started, ended, tier: end.tier.as_deref() });
+            if earlier.started != end.started {
+                self.charge_row(attempt, earlier);
             }
         }
         self.end(end)

@@ -2,20 +2,21 @@
 //! GPUs". Only rank 1 may begin or keep one, so there is at most one at any time.
 
 use crate::model::policy::{Policy, ReservationCharge};
-use crate::model::state::{Owed, Reservation, ShardRecord, State};
+use crate::model::state::{Gate, Owed, Reservation, ShardRecord, Slot, State};
 use crate::model::units::{GpuSeconds, Time};
 
 use super::account;
 use super::event::{Event, What};
-use super::placement::Placement;
+use super::measure::is_done;
+use super::placement::{Placement, fits};
 
 /// Moves every reservation's clock on: raw GPU-seconds, weighted only when charged. A clock that
-/// stepped back adds nothing.
+/// stepped back adds nothing, and the stretch it then goes through again is not counted twice.
 pub fn accrue(state: &mut State, now: Time) {
     for reservation in state.shards.iter_mut().filter_map(|record| record.reservation.as_mut()) {
         let length = now.since(reservation.accrued_at);
         reservation.gpu_seconds += GpuSeconds::of(reservation.gpus, length);
-        reservation.accrued_at = now;
+        reservation.accrued_at = reservation.accrued_at.max(now);
     }
 }
 
@@ -34,9 +35,11 @@ pub fn review(
         let Some(reservation) = &record.reservation else { continue };
         let pin = &reservation.pin;
         let at = placements.iter().position(|p| p.up && p.pin == *pin);
+        let still_fits = |at: &Placement| fits(policy, &policy.shards[i], record.min_tier, at);
         let why = match (queue.first(), at) {
             (_, _) if !queue.contains(&i) => Some("R4: the shard no longer waits for a start"),
             (_, None) => Some("R5: its placement is gone"),
+            (_, Some(at)) if !still_fits(&placements[at]) => Some("R5: it no longer fits there"),
             (Some(first), _) if *first != i => Some("R3: it is no longer rank 1"),
             _ => None,
         };
@@ -54,6 +57,10 @@ pub fn review(
                 reservation.gpus = left;
             }
             placements[at].reserved += reservation.gpus;
+            // A mark on nothing would only bind its holder to a full node.
+            if left == 0 {
+                release(policy, state, i, "R5: others took the last of its GPUs", now, events);
+            }
         }
     }
 }
@@ -82,6 +89,18 @@ pub fn release(
         ReservationCharge::Release => {
             let lab = &policy.shards[shard].lab;
             account::charge_reservation(policy, lab, record, &mut state.labs, &owed, now);
+        }
+    }
+}
+
+/// Charges what `reservation_charge = "job-end"`, or a start that never came to be, left open for
+/// shards that will have no further job: cancelled, or done by somebody else.
+pub fn close_accounts(policy: &Policy, state: &mut State, now: Time) {
+    let State { shards, labs, .. } = state;
+    for (shard, record) in policy.shards.iter().zip(shards) {
+        let ended = matches!(record.gate, Gate::Cancelled { .. }) || is_done(shard, record);
+        if ended && record.slot == Slot::Free && !record.owed.is_empty() {
+            account::charge_owed(policy, &shard.lab, record, labs, now);
         }
     }
 }

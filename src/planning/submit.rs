@@ -8,6 +8,7 @@ use crate::model::state::{Attempt, Gate, Pin, Slot, State};
 use crate::model::units::Time;
 
 use super::ask::{Ask, ask};
+use super::exclude::users_own;
 use super::kept_off::union;
 use super::measure::is_done;
 use super::plan::Submit;
@@ -124,7 +125,7 @@ pub fn request(
         rows_before: record.progress.rows,
         asked_at: now,
         uid: cluster.me,
-        exclude,
+        exclude: union(&exclude, &users_own(&spec.args)),
     };
     let kept_off = kept_off.to_vec();
     Submit { shard, id: spec.id.clone(), attempt, request, kept_off }

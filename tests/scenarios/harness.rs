@@ -13,6 +13,8 @@ use babysit::model::units::{Money, Secs, Tflops, Time};
 use babysit::sim::{Cluster, Rows, Table};
 use babysit::study::World;
 
+use crate::rules;
+
 /// 2026-11-03 15:00 UTC; any moment would do.
 pub const T0: Time = Time(1_793_718_000);
 
@@ -110,9 +112,10 @@ impl Story {
     }
 
     pub fn tick(&mut self) -> Report {
+        let before = rules::look(&mut self.world.cluster);
         let report = self.world.tick();
         if report.outcome == Outcome::Ok {
-            self.check();
+            self.check(&before, &report);
         }
         report
     }
@@ -123,21 +126,12 @@ impl Story {
         self.tick()
     }
 
-    fn check(&mut self) {
-        self.world.cluster.check().expect("the simulated cluster is consistent");
-        let overlaps = self.world.cluster.overlaps();
-        assert!(overlaps.is_empty(), "two jobs of one shard: {overlaps:?}");
+    fn check(&mut self, before: &rules::Seen, report: &Report) {
+        rules::always(&mut self.world);
+        rules::after_tick(&self.world, before, report);
         for record in &self.world.state.shards {
             let charged: u64 = record.charges.iter().map(|charge| charge.gpu_seconds.0).sum();
             assert!(charged >= record.ran.0, "{}: a run without a charge", record.id);
-        }
-        for (lab, has) in &self.world.state.labs {
-            let charges = self.world.state.shards.iter().flat_map(|record| &record.charges);
-            let sum: u64 = charges
-                .filter(|charge| charge.lab == *lab)
-                .map(|charge| charge.gpu_seconds.weighted(charge.weight).0)
-                .sum();
-            assert_eq!(sum, has.usage.0, "{lab}: usage is not the sum of its charges");
         }
         if !self.faulty {
             let again = self.world.plan_again();

@@ -1,0 +1,450 @@
+//! Random labs on random clusters, with strangers, breakdowns, faults of every command and cycles
+//! that are cut in the middle. One seed is one run, to the last detail.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+
+use babysit::engine::{Checkpoint, Hands, Outcome, Report, tick};
+use babysit::model::cluster::QueueJob;
+use babysit::model::id::JobId;
+use babysit::model::observation::{self, PastJob, Seen};
+use babysit::model::policy::Shard;
+use babysit::model::reason::Reason;
+use babysit::model::request::{Asked, Change, Request, Submitted};
+use babysit::model::state::{Gate, HeldWhy, State};
+use babysit::model::units::{Secs, Time};
+use babysit::planning::event::Event;
+use babysit::planning::plan::{Action, Purpose};
+use babysit::sim::{Cluster, Faults, Rng, Stranger, Table, Trouble};
+use babysit::slurm::{PastAsk, Scope, Slurm};
+use babysit::study::{Shards, World};
+
+use crate::harness::{T0, lanes, placed, plain, shard, tiers};
+use crate::prose::llm;
+use crate::rules;
+
+/// How rough a run is.
+#[derive(Debug, Clone, Copy)]
+pub struct Weather {
+    /// Probability that a command fails.
+    pub faults: f64,
+    /// Probability that a cycle is cut at some save or Slurm call.
+    pub cuts: f64,
+    /// Our clock may be wrong by so much, either way, and jump within that.
+    pub skew: Secs,
+    /// Rough cycles, before the calm in which every shard must finish.
+    pub ticks: u32,
+}
+
+const MODELS: [&str; 3] = ["rtx3080ti", "rtx4090", "rtx5090"];
+
+pub struct Trial {
+    pub world: World,
+    /// What the last save left on the disk.
+    disk: State,
+    rng: Rng,
+    seed: u64,
+    weather: Weather,
+    nodes: Vec<(String, Vec<(&'static str, u32)>)>,
+    strangers: Vec<JobId>,
+    skew: i64,
+    pub ticks: u32,
+    pub cut: u32,
+}
+
+impl Trial {
+    pub fn new(seed: u64, weather: Weather) -> Trial {
+        let mut rng = Rng::stream(seed, 100);
+        let mut nodes = Vec::new();
+        for n in 0..1 + rng.below(4) {
+            let first = rng.below(3) as usize;
+            let mut models = vec![(MODELS[first], 1 + rng.below(4) as u32)];
+            if rng.chance(0.25) {
+                models.push((MODELS[(first + 1) % 3], 1 + rng.below(4) as u32));
+            }
+            nodes.push((format!("n{n}"), models));
+        }
+        let mut cluster = Cluster::at(T0);
+        for (name, models) in &nodes {
+            let cpus = if rng.chance(0.3) { 8 } else { 64 };
+            cluster = cluster.node_with(name, models, cpus, 1 << 20);
+        }
+        let own = 2 + rng.below(5) as u32;
+        let preempts: &[&str] = if rng.chance(0.5) { &["extra"] } else { &[] };
+        cluster = cluster
+            .qos("llm", 0, None, &[])
+            .qos("extra", 10, None, &[])
+            .qos("own", 100, Some(own), preempts)
+            .site(|site| {
+                site.accounting_lag = Secs(rng.below(100) as i64);
+                site.min_job_age = Secs(60 + rng.below(240) as i64);
+                site.stores_comments = rng.chance(0.5);
+            });
+        let mut policy = match rng.chance(0.6) {
+            true => lanes(own, rng.below(3) as usize),
+            false => plain(),
+        };
+        policy.tiers = tiers();
+        policy.rules.newcomer_floor = rng.chance(0.3);
+        policy.rules.max_submits_per_tick = if rng.chance(0.2) { 2 } else { 50 };
+        if rng.chance(0.4) {
+            policy.backfill = Some(llm());
+        }
+        for i in 0..2 + rng.below(9) {
+            let shard = random_shard(&mut rng, i as usize, &nodes);
+            let mut table = Table::new(shard.rows, shard.row_time).start_cost(Secs(20));
+            for _ in 0..rng.below(2) {
+                let trouble = match rng.below(6) {
+                    0 => Trouble::DiesAtOnce,
+                    1 => Trouble::FailsAfter(1),
+                    2 => Trouble::LeavesAfter(1),
+                    3 => Trouble::HostMemory(0),
+                    _ => Trouble::GpuMemory(vec![MODELS[rng.below(2) as usize].to_owned()]),
+                };
+                table = table.times(1 + rng.below(2) as u32, trouble);
+            }
+            cluster.work.add(&shard.id.to_string(), table);
+            policy.shards.push(shard);
+        }
+        cluster = cluster.faulty(Faults::seeded(seed).all(weather.faults));
+        let world = World::new(policy, cluster, "alice", seed);
+        let disk = world.state.clone();
+        let (strangers, skew) = (Vec::new(), 0);
+        Trial { world, disk, rng, seed, weather, nodes, strangers, skew, ticks: 0, cut: 0 }
+    }
+
+    /// The whole run: rough weather, then calm until every shard has finished.
+    pub fn run(&mut self) {
+        for _ in 0..self.weather.ticks {
+            self.happen();
+            let step = [5, 30, 60, 60, 60, 180, 600, 3600];
+            self.world.advance(Secs(step[self.rng.below(8) as usize]));
+            self.tick(true);
+        }
+        self.calm();
+        for _ in 0..400 {
+            self.world.advance(Secs(300));
+            self.tick(false);
+            self.free_the_held();
+            if self.all_done() {
+                break;
+            }
+        }
+        self.world.advance(Secs(4000));
+        for _ in 0..4 {
+            self.world.advance(Secs(400));
+            self.tick(false);
+        }
+        let (policy, state) = (&self.world.policy, &self.world.state);
+        for (shard, record) in policy.shards.iter().zip(&state.shards) {
+            let cancelled = matches!(record.gate, Gate::Cancelled { .. });
+            assert!(
+                record.finished.is_some() || cancelled,
+                "{} never finished: {:?} {:?} {:?}",
+                shard.id,
+                record.why,
+                record.gate,
+                record.slot
+            );
+            assert!(record.reservation.is_none(), "{}: {:?}", shard.id, record.reservation);
+            let index = self.world.cluster.work.index_of(&shard.id.to_string()).expect("a table");
+            assert_eq!(self.world.cluster.work.redone(index), 0, "{}: rows done twice", shard.id);
+        }
+        rules::all_is_charged(&self.world);
+    }
+
+    fn all_done(&self) -> bool {
+        self.world.state.shards.iter().all(|record| {
+            record.finished.is_some() || matches!(record.gate, Gate::Cancelled { .. })
+        })
+    }
+
+    /// Strangers, breakdowns, and a person.
+    fn happen(&mut self) {
+        let node = self.rng.below(self.nodes.len() as u64) as usize;
+        let (name, models) = self.nodes[node].clone();
+        let (model, count) = models[self.rng.below(models.len() as u64) as usize];
+        let cluster = &mut self.world.cluster;
+        match self.rng.below(24) {
+            0..=2 => {
+                let gpus = 1 + self.rng.below(u64::from(count)) as u32;
+                let qos = if self.rng.chance(0.3) { "own" } else { "normal" };
+                let lasts = Secs(60 + self.rng.below(7200) as i64);
+                let job = Stranger::new("bob", qos, &format!("gpu:{model}:{gpus}")).on(&name);
+                self.strangers.extend(cluster.add_job(job.lasting(lasts)).ok());
+            }
+            3 | 4 => {
+                let job = Stranger::new("alice", "llm", &format!("gpu:{model}:1")).on(&name);
+                self.strangers.extend(cluster.add_job(job.no_requeue()).ok());
+            }
+            5 => {
+                if let Some(job) = self.strangers.pop() {
+                    cluster.admin_cancels(job).expect("a job");
+                }
+            }
+            6 => cluster.node_down(&name).expect("a node"),
+            7 => cluster.drain(&name).expect("a node"),
+            8..=11 => cluster.node_up(&name).expect("a node"),
+            12 => cluster.set_gpus(&name, model, count.saturating_sub(1)).expect("a model"),
+            13 | 14 => cluster.set_gpus(&name, model, count).expect("a model"),
+            15 => {
+                let i = self.rng.below(self.world.policy.shards.len() as u64) as usize;
+                if let Some(record) = self.disk.shards.get_mut(i) {
+                    let at = self.world.cluster.now();
+                    match self.rng.below(8) {
+                        0 => record.gate = Gate::Cancelled { by: "alice".to_owned(), at },
+                        1..=3 if record.gate == Gate::Open => {
+                            let why = HeldWhy::Person { by: "alice".to_owned() };
+                            record.gate = Gate::Held { why, at };
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            16 => self.free_the_held(),
+            17 => {
+                let most = self.weather.skew.0;
+                if most > 0 {
+                    self.skew = self.rng.below(2 * most as u64) as i64 - most;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A person lets go on what a rule or he himself held.
+    fn free_the_held(&mut self) {
+        for record in &mut self.disk.shards {
+            if matches!(record.gate, Gate::Held { .. } | Gate::Refused { .. }) {
+                record.gate = Gate::Open;
+                record.failures = 0;
+            }
+            if matches!(record.why, Reason::NoFit { .. }) {
+                record.min_tier = None;
+            }
+        }
+    }
+
+    fn calm(&mut self) {
+        self.world.cluster.faults = Faults::none();
+        self.skew = 0;
+        for job in std::mem::take(&mut self.strangers) {
+            self.world.cluster.admin_cancels(job).expect("a job");
+        }
+        for (name, models) in &self.nodes {
+            self.world.cluster.node_up(name).expect("a node");
+            for (model, count) in models {
+                self.world.cluster.set_gpus(name, model, *count).expect("a model");
+            }
+        }
+    }
+
+    fn tick(&mut self, rough: bool) {
+        self.ticks += 1;
+        self.world.state = self.disk.clone();
+        let cut = rough && self.rng.chance(self.weather.cuts);
+        let steps = if cut { 1 + self.rng.below(14) as i64 } else { i64::MAX };
+        let fails = rough && self.rng.chance(self.weather.faults / 10.0);
+        let before = rules::look(&mut self.world.cluster);
+        let report = self.one_cycle(steps, fails);
+        rules::always(&mut self.world);
+        let Some(report) = report else {
+            self.cut += 1;
+            return;
+        };
+        if report.outcome == Outcome::Ok {
+            rules::after_tick(&self.world, &before, &report);
+            let quiet = self.weather.faults == 0.0 || !rough;
+            if quiet && !fails {
+                let again = self.world.plan_again();
+                let once_more = self.world.plan_again();
+                assert!(again == once_more, "same input, same plan");
+                // What was put off by the submissions of one cycle goes on in the next.
+                let mut whys = self.world.state.shards.iter().map(|record| &record.why);
+                let more = whys.any(|why| matches!(why, Reason::SubmitBudget { .. }));
+                // A job that was stopped has freed its GPUs.
+                let stops = |action: &Action| matches!(action, Action::Cancel { .. });
+                let more = more || report.plan.actions.iter().any(stops);
+                // Looking once more for what is missing is a step of its own.
+                let more = more || self.world.state.shards.iter().any(rules::is_looked_for);
+                // A job that has just come into own is put in order there once its priority is seen.
+                let order = |action: &&Action| {
+                    !matches!(action, Action::Update { purpose: Purpose::Order, .. })
+                };
+                let again: Vec<String> =
+                    again.actions.iter().filter(order).map(rules::in_short).collect();
+                assert!(
+                    more || rules::cut(&report) || again.is_empty(),
+                    "planning again: {again:?}"
+                );
+            }
+        }
+        if let Outcome::Failed(why) = &report.outcome {
+            assert!(!why.contains("breaks its own rules"), "{why}");
+        }
+    }
+
+    fn one_cycle(&mut self, steps: i64, fails: bool) -> Option<Report> {
+        let fuse = Fuse(Rc::new(Cell::new(steps)));
+        let World { policy, state, cluster, journal, .. } = &mut self.world;
+        let now = Time(cluster.now().0 + self.skew);
+        let mut progress = Shards { rows: cluster.work.clone(), now: cluster.now() };
+        let mut slurm = Cutting { inner: cluster.door("alice"), fuse: fuse.clone() };
+        let mut checkpoint = Disk { disk: &mut self.disk, fuse, fails, journal };
+        let mut hands = Hands {
+            policy,
+            slurm: &mut slurm,
+            progress: &mut progress,
+            checkpoint: &mut checkpoint,
+            now,
+            seed: self.seed ^ (u64::from(self.ticks) << 20),
+        };
+        let done = catch_unwind(AssertUnwindSafe(|| tick(&mut hands, state)));
+        match done {
+            Ok(report) => Some(report),
+            Err(cause) if cause.is::<Cut>() => {
+                self.world.state = self.disk.clone();
+                Some(()).and(None)
+            }
+            Err(cause) => resume_unwind(cause),
+        }
+    }
+}
+
+fn random_shard(rng: &mut Rng, i: usize, nodes: &[(String, Vec<(&'static str, u32)>)]) -> Shard {
+    let lab = ["BCG", "KDG", "XYZ"][rng.below(3) as usize];
+    // Something that fits somewhere, so that the shard can be finished in the end.
+    let (_, models) = &nodes[rng.below(nodes.len() as u64) as usize];
+    let (model, count) = models[rng.below(models.len() as u64) as usize];
+    let best = 1 + MODELS.iter().position(|m| *m == model).expect("a model") as u32;
+    let gpus = 1 + rng.below(u64::from(count)) as u32;
+    let min = rng.below(u64::from(best) + 1) as u32;
+    let mut spec = if rng.chance(0.65) {
+        placed(&format!("f{}/s{i}", i % 3), lab, gpus, min.max(1))
+    } else {
+        let base = shard(&format!("f{}/s{i}", i % 3), 1);
+        Shard { lab: lab.to_owned(), gpus, min_tier: (min > 0).then_some(min), ..base }
+    };
+    spec.rows = 1 + rng.below(5) as u32;
+    spec.row_time = Secs(60 + rng.below(1500) as i64);
+    if rng.chance(0.3) {
+        spec.cpus = Some(2);
+    }
+    if rng.chance(0.2) {
+        spec.args = vec!["--requeue".to_owned()];
+    }
+    spec
+}
+
+/// Where a cycle is cut; thrown without a message, as a kill would be.
+struct Cut;
+
+#[derive(Clone)]
+struct Fuse(Rc<Cell<i64>>);
+
+impl Fuse {
+    fn burn(&self) {
+        let left = self.0.get() - 1;
+        self.0.set(left);
+        if left == 0 {
+            resume_unwind(Box::new(Cut));
+        }
+    }
+}
+
+/// Cut just before or just after any call.
+struct Cutting<S> {
+    inner: S,
+    fuse: Fuse,
+}
+
+impl<S> Cutting<S> {
+    fn call<T>(&mut self, go: impl FnOnce(&mut S) -> T) -> T {
+        self.fuse.burn();
+        let answer = go(&mut self.inner);
+        self.fuse.burn();
+        answer
+    }
+}
+
+impl<S: Slurm> Slurm for Cutting<S> {
+    fn look(&mut self, scope: Scope) -> Seen<observation::Cluster> {
+        self.inner.look(scope)
+    }
+    fn jobs(&mut self, scope: Scope) -> Seen<Vec<QueueJob>> {
+        self.call(|slurm| slurm.jobs(scope))
+    }
+    fn past(&mut self, ask: &PastAsk) -> Seen<Vec<PastJob>> {
+        self.inner.past(ask)
+    }
+    fn qos_gpus(&mut self, qos: &str) -> Seen<Option<u32>> {
+        self.inner.qos_gpus(qos)
+    }
+    fn submit(&mut self, request: &Request) -> Submitted {
+        self.call(|slurm| slurm.submit(request))
+    }
+    fn update(&mut self, jobs: &[JobId], change: &Change) -> Asked {
+        self.call(|slurm| slurm.update(jobs, change))
+    }
+    fn cancel(&mut self, jobs: &[JobId]) -> Asked {
+        self.call(|slurm| slurm.cancel(jobs))
+    }
+    fn run(&mut self, line: &str) -> Asked {
+        self.call(|slurm| slurm.run(line))
+    }
+}
+
+struct Disk<'a> {
+    disk: &'a mut State,
+    fuse: Fuse,
+    fails: bool,
+    journal: &'a mut Vec<Event>,
+}
+
+impl Checkpoint for Disk<'_> {
+    fn save(&mut self, state: &mut State) -> anyhow::Result<()> {
+        self.fuse.burn();
+        anyhow::ensure!(!self.fails, "no space left on device");
+        state.generation += 1;
+        self.disk.clone_from(state);
+        self.fuse.burn();
+        Ok(())
+    }
+
+    fn journal(&mut self, events: &[Event]) {
+        self.journal.extend_from_slice(events);
+    }
+}
+
+/// Runs these seeds, at least so many ticks; a failing one says which it was, and BABYSIT_SEEDS=7..8
+/// runs it alone (or many more than usual).
+pub fn campaign(name: &str, seeds: std::ops::Range<u64>, weather: Weather, at_least: u32) {
+    #[allow(clippy::disallowed_methods, reason = "how a person picks the seeds of a test run")]
+    let wish = std::env::var("BABYSIT_SEEDS").ok();
+    let wish = wish.map(|text| {
+        let (from, to) = text.split_once("..").expect("BABYSIT_SEEDS=from..to");
+        from.parse().expect("a seed")..to.parse().expect("a seed")
+    });
+    let usual = wish.is_none();
+    let (mut ticks, mut cut) = (0, 0);
+    for seed in wish.unwrap_or(seeds) {
+        let mut trial = Trial::new(seed, weather);
+        if let Err(cause) = catch_unwind(AssertUnwindSafe(|| trial.run())) {
+            println!("{name}: seed {seed} failed at tick {} ({weather:?})", trial.ticks);
+            let last = trial.world.journal.len().saturating_sub(25);
+            for event in &trial.world.journal[last..] {
+                let shard = event.shard.as_ref().map_or(String::new(), |id| id.to_string());
+                println!("  {} {shard} {:?}", event.at.0 - T0.0, event.what);
+            }
+            resume_unwind(cause);
+        }
+        ticks += trial.ticks;
+        cut += trial.cut;
+    }
+    println!("{name}: {ticks} ticks, {cut} of them cut");
+    if usual {
+        assert!(ticks >= at_least, "{name}: only {ticks} ticks");
+        assert!(weather.cuts == 0.0 || cut * 10 > ticks / 4, "{name}: only {cut} cut");
+    }
+}
