@@ -170,6 +170,33 @@ fn fake_slurm_first_tick_submits_each_shard_once() {
 }
 
 #[test]
+fn fake_slurm_rows_and_money_come_from_the_files() {
+    let lab = Lab::new();
+    std::fs::create_dir_all(lab.at("runs/find/s0")).expect("a folder");
+    std::fs::create_dir_all(lab.at("runs/find/s1")).expect("a folder");
+    for row in 0..44 {
+        lab.write(&format!("runs/find/s0/row_{row}.json"), "{}");
+    }
+    lab.write("runs/find/s0.jsonl", &"{\"cost_usd\": 0.25}\n".repeat(44));
+    // Over its cap before it ever ran: it is not submitted, and a person is needed.
+    lab.write("runs/find/s1/row_0.json", "{}");
+    lab.write("runs/find/s1.jsonl", "{\"cost_usd\": 15.5}\n");
+    has(&lab.run(&["tick"], 0).out, "find/s1: cost cap reached: $15.50 of $15 spent");
+    assert_eq!(lab.asked_of_sbatch(), 1);
+    let json = lab.json(&["status", "find", "--check"], 3);
+    let state = |i: usize| (json["shards"][i]["state"].clone(), json["shards"][i]["rows"].clone());
+    assert_eq!(state(0), ("done".into(), serde_json::json!({ "done": 44, "total": 44 })));
+    assert_eq!(state(1).0, "over-cap");
+    assert_eq!(json["totals"]["spent"], 26.5);
+
+    let raised = lab.run(&["cap", "set", "find/s1", "700"], 0).out;
+    has(&raised, "find/s1: goes on: its cap is now $700");
+    lab.run(&["status", "--check"], 0);
+    lab.run(&["tick"], 0);
+    assert_eq!(lab.asked_of_sbatch(), 2);
+}
+
+#[test]
 fn fake_slurm_failing_probe_skips_the_tick_and_cron_is_told_once() {
     let lab = Lab::new();
     lab.program("squeue", "echo 'slurm_load_jobs error: Connection reset by peer' >&2; exit 1");
@@ -268,11 +295,13 @@ fn caps_are_kept_with_who_and_when() {
     has(&said.out, "$15 -> $25");
     has(&said.out, "ceiling of all shards: $74");
     lab.run(&["cap", "set", "restore/s0", "$40.50"], 0);
+    let again = lab.run(&["cap", "set", "restore", "30"], 0).out;
+    has(&again, "restore/s0 keeps its own cap $40.50, set by anna");
     let show = lab.run(&["cap", "show"], 0).out;
     has(&show, "set by anna (uid ");
     has(&show, "ceiling $90.50");
     assert_eq!(lab.json(&["status"], 0)["totals"]["ceiling"], 90.5);
-    has(&lab.run(&["log"], 0).out, "cap of find set: $15 -> $25 (by anna");
+    has(&lab.run(&["log"], 0).out, "cap of find set: $15 -> $25, by anna");
     for bad in ["0", "-3", "NaN", "inf", "much"] {
         lab.run(&["cap", "set", "find", "--", bad], 2);
     }
@@ -335,7 +364,10 @@ fn fake_slurm_sigterm_ends_the_loop_after_the_tick() {
 fn fake_slurm_check_names_what_can_never_fit() {
     let lab = Lab::new();
     has(&lab.run(&["check"], 0).out, "fine (3 shards, 152 rows)");
-    lab.write("shards.toml", &TOML.replace("rows = 64", "rows = 64\ngpus = 8"));
+    lab.write(
+        "shards.toml",
+        &TOML.replace("rows = 64", "rows = 64\ngpus = 8\nsubmit = \"queued\""),
+    );
     let said = lab.run(&["check"], 3);
     has(&said.out, "NO_FIT_PLACEMENT");
     has(&said.out, "4x rtx4090 on x1");

@@ -110,6 +110,8 @@ fn every_reason_has_a_sentence() {
         Put off to the next tick: Socket timed out
         First in line: collects rtx4090 GPUs on p1, 1 of 2 so far.
         2nd in line; every GPU it may use is taken, and find/s0 is ahead of it (1 GPU idle, but reserved for another).
+        Every node that could hold it is down or drained.
+        GPUs for it are free, but their node lacks the CPUs or the memory it asks for.
         Just submitted to Slurm.
     "#]].assert_eq(&lines);
 }
@@ -140,7 +142,7 @@ fn why_of_a_held_shard_and_of_a_parked_one() {
     expect![[r#"
         restore/s6: It failed 3 times in a row without a new row; last line of its log: KeyError: 'plan'
 
-          state       held; no job in Slurm, waits since just now
+          state       held; no job in Slurm, queued just now
           work left   52 of 64 rows, about 22 h 32 min at 26 min a row (measured)
           cost        $3.24 spent, cap $40, $0.270 a row, projected $17.28
           tries       4 attempts, 3 failures in a row without a new row (a person is asked at 3), 0 preemptions

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::engine::Checkpoint;
-use crate::model::state::{CapSet, CapTarget};
+use crate::model::state::{CapSet, CapTarget, State};
 use crate::model::units::Money;
 use crate::output::format::dollars;
 use crate::output::{caps, view};
@@ -34,6 +34,7 @@ pub fn set(cx: &Context, target: &str, amount: &str) -> Result<Exit, Stop> {
         }
     };
     let old = old.map_or("none".to_owned(), dollars);
+    let keeps = own_caps(&state, &target);
     state.caps.insert(target, CapSet { amount, by: by.clone(), at: now });
     let text = format!("cap of {name} set: {old} -> {}", dollars(amount));
     let what = What::Person { by: by.clone(), did: text.clone() };
@@ -59,8 +60,20 @@ pub fn set(cx: &Context, target: &str, amount: &str) -> Result<Exit, Stop> {
         .skip(1)
         .map(|event| format!("{}\n", crate::output::journal::line(event)))
         .collect();
-    cx.talk.result(&format!("{text}\n{rest}{ceiling}\n"))?;
+    cx.talk.result(&format!("{text}\n{keeps}{rest}{ceiling}\n"))?;
     Ok(Exit::Done)
+}
+
+/// A cap set for one shard wins over its family's, which surprises whoever forgot it.
+fn own_caps(state: &State, target: &CapTarget) -> String {
+    let CapTarget::Family(family) = target else { return String::new() };
+    let line = |(target, set): (&CapTarget, &CapSet)| match target {
+        CapTarget::Shard(id) if id.family == *family => {
+            Some(format!("{id} keeps its own cap {}, set by {}\n", dollars(set.amount), set.by))
+        }
+        CapTarget::Shard(_) | CapTarget::Family(_) => None,
+    };
+    state.caps.iter().filter_map(line).collect()
 }
 
 fn positive(text: &str) -> Result<Money, Stop> {

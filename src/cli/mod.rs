@@ -3,6 +3,7 @@
 pub mod args;
 mod cap;
 mod check;
+mod check_cluster;
 mod checkpoint;
 pub mod context;
 pub mod cycle;

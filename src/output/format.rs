@@ -88,6 +88,9 @@ pub fn per_row(dollars: f64) -> String {
 
 /// Rows an hour: `4.0`, `36`, `1800`.
 pub fn rate(rows_per_hour: f64) -> String {
+    if rows_per_hour <= 0.0 {
+        return "0".to_owned();
+    }
     if rows_per_hour < 9.95 { format!("{rows_per_hour:.1}") } else { format!("{rows_per_hour:.0}") }
 }
 

@@ -92,7 +92,7 @@ fn sentence(what: &What, at: crate::model::units::Time) -> String {
             format!("its files cannot be read, the numbers are older: {}", one_line(why))
         }
         What::Reserved { node, tier, gpus } => {
-            format!("{} of {tier} on {node} reserved for it", count(*gpus, "GPU"))
+            format!("{} on {node} ({tier}) reserved for it", count(*gpus, "GPU"))
         }
         What::ReservationShrank { before, now } => {
             format!(
@@ -101,7 +101,7 @@ fn sentence(what: &What, at: crate::model::units::Time) -> String {
             )
         }
         What::ReservationReleased { node, tier, gpu_seconds, why } => format!(
-            "its reservation of {tier} on {node} is released after {gpu_seconds} GPU-seconds: {}",
+            "its reservation on {node} ({tier}) is released after {gpu_seconds} GPU-seconds: {}",
             one_line(why)
         ),
         What::BackfillAsked { node, jobs, gpus } => format!(
@@ -127,7 +127,7 @@ fn sentence(what: &What, at: crate::model::units::Time) -> String {
         What::KeptOff { job, nodes } => {
             format!("pending job {job} is kept off {}, where GPUs are reserved", nodes.join(", "))
         }
-        What::Person { by, did } => format!("{} (by {by})", one_line(did)),
+        What::Person { by, did } => format!("{}, by {by}", one_line(did)),
     }
 }
 

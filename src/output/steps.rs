@@ -1,19 +1,19 @@
 //! What needs a person, each with the command to type next.
 
 use crate::model::reason::Reason;
-use crate::model::units::Time;
+use crate::model::units::{Money, Time};
 
-use super::format::{dollars, per_row, plain};
+use super::format::{count, dollars, per_row};
 use super::view::{Cost, ShardView};
 use super::why;
 use super::word::Word;
-use crate::model::units::Money;
 
 /// A raised cap that the projection does not pass leaves this much room: rows differ in price.
 const CAP_ROOM: f64 = 1.2;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
+    /// Shard, or family where several of its shards are concerned.
     pub shard: String,
     pub what: String,
     /// Command lines; `None` where there is nothing to type.
@@ -23,26 +23,49 @@ pub struct Step {
 }
 
 pub fn steps(shards: &[ShardView], now: Time) -> Vec<Step> {
-    let of = |shard: &ShardView| {
-        let urgent = shard.needs_person;
-        let held = shard.state == Word::Held;
-        if urgent || held {
+    let mut steps = Vec::new();
+    let mut families: Vec<(&str, bool, Vec<&ShardView>)> = Vec::new();
+    for shard in shards {
+        let over = matches!(shard.reason, Reason::OverCap { .. });
+        if (shard.needs_person && !over) || shard.state == Word::Held {
             let (what, next) = told(shard, now);
-            Some(Step { shard: shard.id.clone(), what, next, urgent })
-        } else if shard.cost.will_pass_cap {
-            Some(Step {
-                shard: shard.id.clone(),
-                what: projection(&shard.cost),
-                next: vec![raise(shard)],
-                urgent: false,
-            })
-        } else {
-            None
+            let urgent = shard.needs_person;
+            steps.push(Step { shard: shard.id.clone(), what, next, urgent });
+        } else if shard.needs_person || shard.cost.will_pass_cap {
+            let urgent = shard.needs_person;
+            match families.iter_mut().find(|(f, u, _)| *f == shard.family && *u == urgent) {
+                Some((_, _, list)) => list.push(shard),
+                None => families.push((&shard.family, urgent, vec![shard])),
+            }
         }
-    };
-    let mut steps: Vec<Step> = shards.iter().filter_map(of).collect();
+    }
+    steps.extend(
+        families.into_iter().map(|(family, urgent, list)| money_step(family, urgent, &list, now)),
+    );
     steps.sort_by_key(|step| !step.urgent);
     steps
+}
+
+/// A cap that is reached or will be. Shards of one family are told together: rows of one program
+/// cost about the same, so they reach it together.
+fn money_step(family: &str, urgent: bool, list: &[&ShardView], now: Time) -> Step {
+    let need = list.iter().map(|shard| needed(&shard.cost)).fold(0.0, f64::max);
+    if let [shard] = list {
+        let what = if urgent { why::sentence(&shard.reason, now) } else { projection(&shard.cost) };
+        return Step { shard: shard.id.clone(), what, next: vec![raise(&shard.id, need)], urgent };
+    }
+    let names: Vec<&str> = list.iter().map(|shard| shard.shard.as_str()).collect();
+    let of_all = format!("{} ({})", count(list.len() as u64, "shard"), names.join(" "));
+    let what = if urgent {
+        format!("{of_all} reached the cost cap; only a raised cap lets them go on.")
+    } else {
+        let most = list.iter().filter_map(|shard| shard.cost.projected).fold(0.0, f64::max);
+        format!(
+            "{of_all} will pass the cost cap before the last row: projected up to {}.",
+            money(most)
+        )
+    };
+    Step { shard: family.to_owned(), what, next: vec![raise(family, need)], urgent }
 }
 
 fn told(shard: &ShardView, now: Time) -> (String, Vec<String>) {
@@ -50,7 +73,6 @@ fn told(shard: &ShardView, now: Time) -> (String, Vec<String>) {
     let retry = format!("babysit retry {id}");
     let log = format!("babysit log {id}");
     let next = match &shard.reason {
-        Reason::OverCap { .. } => vec![raise(shard)],
         Reason::HeldByPerson { .. } => vec![format!("babysit release {id}")],
         Reason::JobCancelled { .. } => vec![format!("babysit release {id}")],
         Reason::StuckInSlurm { .. } => {
@@ -69,20 +91,25 @@ fn told(shard: &ShardView, now: Time) -> (String, Vec<String>) {
     (why::sentence(&shard.reason, now), next)
 }
 
-fn raise(shard: &ShardView) -> String {
-    let Cost { spent, cap, projected, .. } = &shard.cost;
-    let need = projected.unwrap_or(*spent).max(*spent).max(cap.unwrap_or(0.0));
-    format!("babysit cap set {} {:.0}", shard.id, (need * CAP_ROOM).ceil())
+/// The cap that would be enough, as far as one can tell.
+fn needed(Cost { spent, cap, projected, .. }: &Cost) -> f64 {
+    projected.unwrap_or(*spent).max(*spent).max(cap.unwrap_or(0.0)) * CAP_ROOM
+}
+
+fn raise(target: &str, need: f64) -> String {
+    format!("babysit cap set {target} {:.0}", need.ceil())
+}
+
+fn money(amount: f64) -> String {
+    dollars(Money::from_dollars(amount).unwrap_or_default())
 }
 
 /// `projected $27.20 of $25 ($0.080 a row)`
 fn projection(cost: &Cost) -> String {
-    let money =
-        |amount: Option<f64>| Money::from_dollars(amount.unwrap_or(0.0)).unwrap_or_default();
     let each = cost.per_row.map_or(String::new(), |each| format!(" ({} a row)", per_row(each)));
     format!(
-        "Will pass its cap before its last row: projected {}{each}, cap ${}.",
-        dollars(money(cost.projected)),
-        plain(money(cost.cap))
+        "Will pass its cap before its last row: projected {}{each}, cap {}.",
+        money(cost.projected.unwrap_or(0.0)),
+        money(cost.cap.unwrap_or(0.0))
     )
 }

@@ -52,7 +52,9 @@ fn head(status: &Status, look: &Look) -> String {
     };
     let record = &tick.record;
     let last = format!("last tick {}", ago(record.at, look.now));
-    let dead = look.now.since(record.at) > DEAD_AFTER;
+    let open = |shard: &ShardView| !matches!(shard.state, Word::Done | Word::Cancelled);
+    // A finished campaign needs no cron any more.
+    let dead = look.now.since(record.at) > DEAD_AFTER && status.shards.iter().any(open);
     let mut out = if dead {
         let warning = format!("{last}: does cron still run it? (`crontab -l`)");
         format!("{name}   {}\n", paint.put(Tone::Warn, &warning))

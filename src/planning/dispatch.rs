@@ -1,10 +1,12 @@
 //! Dispatch (policy.md section 6, (a)-(d)): each placed shard in queue order starts, collects, or
 //! waits with a reason.
 
+use std::collections::HashMap;
+
 use crate::model::id::JobId;
-use crate::model::policy::Policy;
+use crate::model::policy::{Policy, Shard};
 use crate::model::reason::Reason;
-use crate::model::state::{Pin, State};
+use crate::model::state::{Pin, ShardRecord, State};
 
 use super::backfill;
 use super::event::Event;
@@ -38,94 +40,169 @@ pub fn dispatch(
     placements: &mut [Placement],
     events: &mut Vec<Event>,
 ) -> Dispatch {
-    let Moment { policy, cluster, now, .. } = *moment;
-    let budget = policy.rules.max_submits_per_tick;
-    let mut out = Dispatch::default();
-    let mut stopped: Vec<JobId> = Vec::new();
-    for (place, &i) in queue.iter().enumerate() {
-        let rank = place as u32 + 1;
-        let shard = &policy.shards[i];
-        let min_tier = state.shards[i].min_tier;
-        let fit: Vec<usize> = (0..placements.len())
-            .filter(|&p| fits(policy, shard, min_tier, &placements[p]))
-            .collect();
-        if fit.is_empty() {
-            let min = min_tier.or(shard.min_tier);
-            let good = |p: &&Placement| min.is_none_or(|min| p.rank >= min);
-            let largest = placements.iter().filter(good).max_by_key(|p| (p.capacity, p.rank));
-            let largest = largest.map(|p| (p.capacity, p.pin.tier.as_str(), p.pin.node.as_str()));
-            out.waits.push((i, no_fit::reason(policy, shard, min, largest)));
-            continue;
+    let mut hall = Hall {
+        moment,
+        placements,
+        first: queue.first().map(|&i| moment.policy.shards[i].id.to_string()),
+        stopped: Vec::new(),
+        starts: Vec::new(),
+        in_vain: HashMap::new(),
+    };
+    let mut waits = Vec::new();
+    for (place, &shard) in queue.iter().enumerate() {
+        if let Some(reason) = hall.serve(state, shard, place as u32 + 1, events) {
+            waits.push((shard, reason));
         }
-        let held = state.shards[i].reservation.as_ref().map(|r| (r.pin.clone(), r.gpus));
-        // What this shard may draw from a placement: the free GPUs and its own reserved ones.
-        let mine = |p: &Placement| match &held {
-            Some((pin, gpus)) if *pin == p.pin => *gpus,
-            _ => 0,
-        };
-        let mut up: Vec<usize> = fit.into_iter().filter(|&p| placements[p].up).collect();
-        // Best first: tier rank descending, then idle descending, then name.
-        up.sort_by(|&a, &b| {
-            let (a, b) = (&placements[a], &placements[b]);
-            let idle = |p: &Placement| p.free() + mine(p);
-            b.rank.cmp(&a.rank).then(idle(b).cmp(&idle(a))).then(a.pin.cmp(&b.pin))
-        });
-        let enough = |&&p: &&usize| placements[p].free() + mine(&placements[p]) >= shard.gpus;
-        let beside = |&&p: &&usize| has_room_beside_gpus(shard, &placements[p]);
-        let available = up.iter().filter(enough).find(beside).copied();
-        if let Some(p) = available {
-            if out.starts.len() >= budget {
-                out.waits.push((i, Reason::SubmitBudget { rank }));
-                continue;
+    }
+    Dispatch { starts: hall.starts, waits }
+}
+
+/// What one shard asks of a placement: shards of one class have the same answer.
+type Class<'a> = (u32, Option<u32>, Option<u32>, Option<&'a str>);
+
+/// One pass over the queue.
+struct Hall<'a> {
+    moment: &'a Moment<'a>,
+    placements: &'a mut [Placement],
+    /// Who is rank 1, for those behind.
+    first: Option<String>,
+    /// Backfill jobs that were told to stop in this pass.
+    stopped: Vec<JobId>,
+    starts: Vec<Start>,
+    /// Classes that found no place in this pass. Only rank 1 can give GPUs back (a swap), and it
+    /// is served first, so whoever comes later and asks the same finds none either.
+    in_vain: HashMap<Class<'a>, Reason>,
+}
+
+impl<'a> Hall<'a> {
+    /// Starts the shard, or says why it waits.
+    fn serve(
+        &mut self,
+        state: &mut State,
+        i: usize,
+        rank: u32,
+        events: &mut Vec<Event>,
+    ) -> Option<Reason> {
+        let Moment { policy, now, .. } = *self.moment;
+        let shard = &policy.shards[i];
+        let record = &mut state.shards[i];
+        let min = record.min_tier.or(shard.min_tier);
+        let class = (shard.gpus, min, shard.cpus, shard.mem.as_deref());
+        if let Some(reason) = self.in_vain.get(&class) {
+            return Some(self.again(reason, rank));
+        }
+        let held = record.reservation.as_ref().map(|r| (r.pin.clone(), r.gpus));
+        if let Some(p) = self.best(shard, min, &held, Wants::Start) {
+            if self.starts.len() >= policy.rules.max_submits_per_tick {
+                return Some(Reason::SubmitBudget { rank });
             }
             if let Some((pin, gpus)) = &held
-                && let Some(old) = placements.iter_mut().find(|p| p.pin == *pin)
+                && let Some(old) = self.placements.iter_mut().find(|p| p.pin == *pin)
             {
                 old.reserved = old.reserved.saturating_sub(*gpus);
             }
-            reservation::led_to_start(&mut state.shards[i]);
-            let at = &mut placements[p];
-            let truly_idle = at.idle.saturating_sub(at.held_by_backfill);
-            let need = shard.gpus.saturating_sub(truly_idle);
-            let stop = backfill::to_stop(at, need, policy, cluster, &stopped);
-            stopped.extend(stop.iter().map(|(job, _)| *job));
-            at.held_by_backfill = at.held_by_backfill.saturating_sub(need);
-            take(placements, p, policy, i);
-            let at = &placements[p];
-            let (pin, model) = (at.pin.clone(), at.model.clone());
-            out.starts.push(Start { shard: i, pin, model, stop });
-            continue;
+            reservation::led_to_start(record);
+            self.start(i, p);
+            return None;
         }
-        let short_beside_gpus = up.iter().any(|p| enough(&p));
-        let reason = match held {
-            Some((pin, gpus)) => collect_more(state, i, shard.gpus, &pin, gpus, placements),
-            None if rank == 1 && shard.gpus >= 2 => {
-                // (c) the best fit placement that has any idle GPU.
-                let first = up.iter().copied().find(|&p| placements[p].free() > 0);
-                first.map(|p| {
-                    let gpus = placements[p].free().min(shard.gpus);
-                    let record = &mut state.shards[i];
-                    let what = reservation::begin(record, &mut placements[p], gpus, now);
-                    events.push(Event { at: now, shard: Some(record.id.clone()), what });
-                    collecting(&placements[p].pin, gpus, shard.gpus)
-                })
-            }
-            None => None,
-        };
-        let reserved: u32 = up.iter().map(|&p| placements[p].reserved).sum();
-        let ahead = place.checked_sub(1).map(|_| policy.shards[queue[0]].id.to_string());
-        out.waits.push((
-            i,
-            reason.unwrap_or(if up.is_empty() {
-                Reason::FitNodesDown
-            } else if short_beside_gpus {
-                Reason::NoCpusOrMemory
-            } else {
-                Reason::QueueWait { rank, ahead, idle_but_reserved: reserved }
-            }),
-        ));
+        if let Some((pin, gpus)) = held {
+            return collect_more(record, shard.gpus, &pin, gpus, self.placements);
+        }
+        if rank == 1
+            && shard.gpus >= 2
+            && let Some(p) = self.best(shard, min, &None, Wants::Any)
+        {
+            let at = &mut self.placements[p];
+            let gpus = at.free().min(shard.gpus);
+            let what = reservation::begin(record, at, gpus, now);
+            events.push(Event { at: now, shard: Some(record.id.clone()), what });
+            return Some(collecting(&at.pin, gpus, shard.gpus));
+        }
+        let reason = self.why_not(shard, min, rank);
+        self.in_vain.insert(class, reason.clone());
+        Some(self.again(&reason, rank))
     }
-    out
+
+    /// The best placement that gives what is wanted: tier rank descending, then idle descending,
+    /// then name.
+    fn best(
+        &self,
+        shard: &Shard,
+        min: Option<u32>,
+        held: &Option<(Pin, u32)>,
+        wants: Wants,
+    ) -> Option<usize> {
+        // What this shard may draw from a placement: the free GPUs and its own reserved ones.
+        let draw = |p: &Placement| match held {
+            Some((pin, gpus)) if *pin == p.pin => p.free() + gpus,
+            _ => p.free(),
+        };
+        let good = |(_, p): &(usize, &Placement)| {
+            let enough = match wants {
+                Wants::Start => draw(p) >= shard.gpus && has_room_beside_gpus(shard, p),
+                Wants::Any => draw(p) > 0,
+            };
+            enough && p.up && fits(self.moment.policy, shard, min, p)
+        };
+        let order = |a: &Placement, b: &Placement| {
+            b.rank.cmp(&a.rank).then(draw(b).cmp(&draw(a))).then(a.pin.cmp(&b.pin))
+        };
+        let places = self.placements.iter().enumerate().filter(good);
+        places.min_by(|(_, a), (_, b)| order(a, b)).map(|(p, _)| p)
+    }
+
+    fn start(&mut self, i: usize, p: usize) {
+        let Moment { policy, cluster, .. } = *self.moment;
+        let at = &mut self.placements[p];
+        let truly_idle = at.idle.saturating_sub(at.held_by_backfill);
+        let need = policy.shards[i].gpus.saturating_sub(truly_idle);
+        let stop = backfill::to_stop(at, need, policy, cluster, &self.stopped);
+        self.stopped.extend(stop.iter().map(|(job, _)| *job));
+        at.held_by_backfill = at.held_by_backfill.saturating_sub(need);
+        let (pin, model) = (at.pin.clone(), at.model.clone());
+        take(self.placements, p, policy, i);
+        self.starts.push(Start { shard: i, pin, model, stop });
+    }
+
+    fn why_not(&self, shard: &Shard, min: Option<u32>, rank: u32) -> Reason {
+        let policy = self.moment.policy;
+        let fit = || self.placements.iter().filter(|p| fits(policy, shard, min, p));
+        if fit().next().is_none() {
+            let good = |p: &&Placement| min.is_none_or(|min| p.rank >= min);
+            let largest = self.placements.iter().filter(good).max_by_key(|p| (p.capacity, p.rank));
+            let largest = largest.map(|p| (p.capacity, p.pin.tier.as_str(), p.pin.node.as_str()));
+            return no_fit::reason(policy, shard, min, largest);
+        }
+        if !fit().any(|p| p.up) {
+            return Reason::FitNodesDown;
+        }
+        if fit().any(|p| p.up && p.free() >= shard.gpus) {
+            return Reason::NoCpusOrMemory;
+        }
+        let idle_but_reserved = fit().filter(|p| p.up).map(|p| p.reserved).sum();
+        Reason::QueueWait { rank, ahead: None, idle_but_reserved }
+    }
+
+    /// The answer of a class, for one of its shards.
+    fn again(&self, reason: &Reason, place: u32) -> Reason {
+        match reason {
+            Reason::QueueWait { idle_but_reserved, .. } => Reason::QueueWait {
+                rank: place,
+                ahead: self.first.clone().filter(|_| place > 1),
+                idle_but_reserved: *idle_but_reserved,
+            },
+            other => other.clone(),
+        }
+    }
+}
+
+/// What a placement must give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wants {
+    /// All GPUs, and CPUs and memory beside them.
+    Start,
+    /// (c): any idle GPU.
+    Any,
 }
 
 /// The GPUs go, and with them the CPUs and memory the next shard may not count on.
@@ -142,8 +219,7 @@ fn take(placements: &mut [Placement], at: usize, policy: &Policy, shard: usize) 
 
 /// (b) take what became idle on the reserved placement, up to the need.
 fn collect_more(
-    state: &mut State,
-    shard: usize,
+    record: &mut ShardRecord,
     need: u32,
     pin: &Pin,
     gpus: u32,
@@ -152,7 +228,7 @@ fn collect_more(
     let at = placements.iter_mut().find(|p| p.pin == *pin)?;
     let more = at.free().min(need.saturating_sub(gpus));
     at.reserved += more;
-    if let Some(reservation) = &mut state.shards[shard].reservation {
+    if let Some(reservation) = &mut record.reservation {
         reservation.gpus += more;
     }
     Some(collecting(pin, gpus + more, need))

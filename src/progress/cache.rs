@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
 
 use super::hash::Hash;
 use super::ledger::{Count, Ledger};
@@ -15,10 +14,11 @@ use crate::model::units::Money;
 
 const MAGIC: &[u8] = b"babysit progress 1\n";
 
-/// One file, and what is counted in it.
+/// One file, and what is counted in it. The path as bare text: a `Path` is compared name by name,
+/// which among thousands of files with long paths is most of the work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Source {
-    pub path: PathBuf,
+    pub path: OsString,
     pub count: Count,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn encode(ledgers: &Ledgers) -> Vec<u8> {
     number(&mut out, ledgers.len() as u64);
     for (source, ledger) in ledgers {
         let Source { path, count: Count { rows, field } } = source;
-        text(&mut out, path.as_os_str().as_bytes());
+        text(&mut out, path.as_bytes());
         number(&mut out, u64::from(rows.is_some()));
         optional(&mut out, rows.as_ref().and_then(Option::as_deref));
         optional(&mut out, field.as_deref());
@@ -68,9 +68,9 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Ledgers> {
     }
     let mut from = Bytes(body.strip_prefix(MAGIC)?);
     let entries = from.number()?;
-    let mut ledgers = Ledgers::new();
+    let mut ledgers = Vec::new();
     for _ in 0..entries {
-        let path = PathBuf::from(OsString::from_vec(from.text()?.to_vec()));
+        let path = OsString::from_vec(from.text()?.to_vec());
         let counts_rows = from.flag()?;
         let key = from.optional()?;
         let field = from.optional()?;
@@ -87,9 +87,10 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Ledgers> {
             spent: Money(from.number()? as i64),
             keys: from.numbers()?,
         };
-        ledgers.insert(Source { path, count }, ledger);
+        ledgers.push((Source { path, count }, ledger));
     }
-    from.0.is_empty().then_some(ledgers)
+    // They were written in order, of which the map makes use.
+    from.0.is_empty().then(|| ledgers.into_iter().collect())
 }
 
 fn number(out: &mut Vec<u8>, value: u64) {

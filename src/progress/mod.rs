@@ -101,7 +101,7 @@ impl Files {
     }
 
     fn read(&mut self, path: &Path, count: Count, budget: &mut u64) -> Seen<Reading> {
-        let source = Source { path: path.to_owned(), count: count.clone() };
+        let source = Source { path: path.as_os_str().to_owned(), count: count.clone() };
         let ledger = self.ledgers.entry(source).or_default();
         let mark = |l: &Ledger| (l.inode, l.length, l.modified, l.offset);
         let before = mark(ledger);

@@ -263,7 +263,7 @@ proptest! {
             let (piece, after) = rest.split_at((*cut).min(rest.len()));
             append(&growing, piece);
             in_pieces.refresh(&growing, &by_key(), &mut (1 << 30)).expect("reads");
-            let source = Source { path: growing.clone(), count: by_key() };
+            let source = Source { path: growing.clone().into(), count: by_key() };
             let kept = encode(&Ledgers::from([(source.clone(), in_pieces)]));
             in_pieces = decode(&kept).expect("is a cache").remove(&source).expect("is in it");
             rest = after;
@@ -277,7 +277,7 @@ proptest! {
 
     #[test]
     fn a_damaged_cache_is_none(at in 0usize..10_000, byte: u8, cut: bool) {
-        let source = Source { path: PathBuf::from("/runs/s0.jsonl"), count: by_key() };
+        let source = Source { path: "/runs/s0.jsonl".into(), count: by_key() };
         let ledger = Ledger { keys: vec![1, 2, 3], modified: (-1, 5), ..Ledger::default() };
         let ledgers = Ledgers::from([(source, ledger)]);
         let good = encode(&ledgers);

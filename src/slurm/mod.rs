@@ -5,6 +5,7 @@
 //! to work. Nothing here decides anything.
 
 pub mod command;
+pub mod environment;
 pub mod error;
 pub mod gres;
 pub mod hostlist;

@@ -1,4 +1,4 @@
-//! The real Slurm: builds environments, finds the commands, runs them, hands on what they said.
+//! The real Slurm: finds the commands, runs them, hands on what they said.
 //!
 //! Decides nothing, keeps nothing between calls but where a command was found.
 
@@ -12,6 +12,8 @@ use crate::model::id::JobId;
 use crate::model::observation::{Cluster, Gap, GapKind, PastJob, Seen};
 use crate::model::policy::SlurmSettings;
 use crate::model::request::{Asked, Change, Refusal, RefusalClass, Request, Submitted};
+
+pub use super::environment::Environment;
 
 use super::command::{Call, NotFound, Outcome, quote, render, run};
 use super::{PastAsk, Scope, Slurm, error, rows, sacct, sbatch, scancel, scontrol, sinfo, squeue};
@@ -28,21 +30,6 @@ const USUAL_PLACES: [&str; 5] = [
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// sbatch tries again inside for up to two minutes, and an interrupted one leaves a job behind.
 const SBATCH_TIMEOUT: Duration = Duration::from_secs(180);
-
-/// What is taken over from the environment of babysit; read elsewhere, once.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Environment {
-    /// Numeric user id.
-    pub me: u32,
-    pub path: Option<String>,
-    pub home: Option<String>,
-    pub user: Option<String>,
-    pub shell: Option<String>,
-    pub lang: Option<String>,
-    pub slurm_conf: Option<String>,
-    /// Handed to every command, and through sbatch to the jobs. Names of Slurm's are left out.
-    pub extra: Vec<(String, String)>,
-}
 
 /// The trait [`Slurm`] on top of the commands.
 #[derive(Debug)]
@@ -76,9 +63,9 @@ impl RealSlurm {
     }
 
     /// Path of a command, or what is wrong. For `doctor`.
-    pub fn path_of(&self, name: &str) -> Result<&str, &NotFound> {
-        const UNKNOWN: &NotFound = &NotFound(String::new());
-        self.found.get(name).map_or(Err(UNKNOWN), |found| found.as_ref().map(String::as_str))
+    pub fn path_of(&self, name: &str) -> Result<String, NotFound> {
+        let unused = || Err(NotFound(format!("babysit does not use a command {name}")));
+        self.found.get(name).cloned().unwrap_or_else(unused)
     }
 
     fn find(&self, name: &str) -> Result<String, NotFound> {
@@ -112,7 +99,7 @@ impl RealSlurm {
 
     /// Program and arguments; the bare name where it was not found.
     fn line(&self, name: &'static str, arguments: Vec<String>) -> Vec<String> {
-        let program = self.path_of(name).unwrap_or(name).to_owned();
+        let program = self.path_of(name).unwrap_or_else(|_| name.to_owned());
         std::iter::once(program).chain(arguments).collect()
     }
 
@@ -124,9 +111,7 @@ impl RealSlurm {
         stdin: Option<&[u8]>,
         deadline: Duration,
     ) -> Result<Outcome, NotFound> {
-        if let Some(Err(error)) = self.found.get(name) {
-            return Err(error.clone());
-        }
+        self.path_of(name)?;
         let argv = self.line(name, arguments);
         run(&Call { argv: &argv, env, stdin, deadline })
     }
@@ -142,69 +127,14 @@ impl RealSlurm {
             }
         }));
         let source = render(&shown);
-        let run = self.call(name, arguments, &self.reading_env(), None, self.timeout);
+        let run = self.call(
+            name,
+            arguments,
+            &self.environment.of_reading(self.bin_dir.as_deref()),
+            None,
+            self.timeout,
+        );
         Ok((error::reading(&source, run)?, source))
-    }
-
-    /// Built from nothing: SQUEUE_*, SINFO_*, SACCT_* and most of SLURM_* would change or filter what
-    /// the commands print.
-    fn base_env(&self) -> Vec<(String, String)> {
-        let from = &self.environment;
-        let mut env = Vec::new();
-        let mut set = |name: &str, value: Option<&str>| {
-            env.extend(value.filter(|v| !v.is_empty()).map(|v| (name.to_owned(), v.to_owned())));
-        };
-        for (name, value) in &from.extra {
-            if !is_slurms(name) {
-                set(name, Some(value));
-            }
-        }
-        set("PATH", Some(&self.sane_path()));
-        set("HOME", from.home.as_deref());
-        set("USER", from.user.as_deref());
-        set("LOGNAME", from.user.as_deref());
-        set("SHELL", from.shell.as_deref());
-        // An empty one makes every command wait for a minute.
-        set("SLURM_CONF", from.slurm_conf.as_deref());
-        env
-    }
-
-    /// Epoch times, English, no local time zone.
-    fn reading_env(&self) -> Vec<(String, String)> {
-        let mut env = self.base_env();
-        let fixed = [
-            ("LANG", "C.UTF-8"),
-            ("LC_ALL", "C.UTF-8"),
-            ("SLURM_TIME_FORMAT", "%s"),
-            ("TZ", "UTC0"),
-        ];
-        env.retain(|(name, _)| !fixed.iter().any(|(fixed, _)| fixed == name));
-        env.extend(fixed.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        env
-    }
-
-    /// What sbatch has the job has too (`--export=ALL`): no odd time format or zone, and the user's
-    /// language. The job's login shell then loads the user's profile on top.
-    fn job_env(&self, request: &Request) -> Vec<(String, String)> {
-        let mut env = self.base_env();
-        let lang = self.environment.lang.as_deref().filter(|lang| !lang.is_empty());
-        env.retain(|(name, _)| name != "LANG" && !request.env.iter().any(|(ours, _)| ours == name));
-        env.push(("LANG".to_owned(), lang.unwrap_or("C.UTF-8").to_owned()));
-        env.extend(request.env.iter().filter(|(name, _)| !is_slurms(name)).cloned());
-        env
-    }
-
-    /// Ours, and what a shell needs even where cron gave us less.
-    fn sane_path(&self) -> String {
-        let own = self.environment.path.as_deref().unwrap_or("");
-        let mut dirs: Vec<&str> = own.split(':').filter(|dir| dir.starts_with('/')).collect();
-        let bin_dir = self.bin_dir.as_deref().and_then(Path::to_str);
-        for dir in ["/usr/local/bin", "/usr/bin", "/bin"].into_iter().chain(bin_dir) {
-            if !dirs.contains(&dir) {
-                dirs.push(dir);
-            }
-        }
-        dirs.join(":")
     }
 
     fn read_jobs(&self, scope: Scope, separator: &str) -> Seen<Vec<QueueJob>> {
@@ -222,7 +152,13 @@ impl RealSlurm {
         // All calls are made, whatever the first one says: they concern other jobs.
         let faults: Vec<String> = calls
             .filter_map(|arguments| {
-                let run = self.call(name, arguments, &self.reading_env(), None, self.timeout);
+                let run = self.call(
+                    name,
+                    arguments,
+                    &self.environment.of_reading(self.bin_dir.as_deref()),
+                    None,
+                    self.timeout,
+                );
                 error::asked(name, &run).err()
             })
             .collect();
@@ -263,13 +199,6 @@ impl RealSlurm {
     pub fn lines_for_cancel(&self, jobs: &[JobId]) -> Vec<String> {
         cancels(jobs).map(|arguments| render(&self.line("scancel", arguments))).collect()
     }
-}
-
-/// Slurm's own variables, that would change what its commands do.
-fn is_slurms(name: &str) -> bool {
-    ["SLURM_", "SLURMD_", "SBATCH_", "SQUEUE_", "SINFO_", "SACCT_", "SCANCEL_", "SCONTROL_"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
 }
 
 fn updates<'a>(jobs: &'a [JobId], change: &'a Change) -> impl Iterator<Item = Vec<String>> + 'a {
@@ -338,7 +267,7 @@ impl Slurm for RealSlurm {
         let script = sbatch::script(request);
         let stdin = script.as_ref().map(String::as_bytes);
         let deadline = self.timeout.max(SBATCH_TIMEOUT);
-        let env = self.job_env(request);
+        let env = self.environment.of_sbatch(self.bin_dir.as_deref(), request);
         sbatch::parse(&self.call("sbatch", arguments, &env, stdin, deadline))
     }
 
@@ -352,7 +281,7 @@ impl Slurm for RealSlurm {
 
     fn run(&mut self, line: &str) -> Asked {
         let argv = ["/bin/sh", "-c", line].map(str::to_owned);
-        let env = self.base_env();
+        let env = self.environment.base(self.bin_dir.as_deref());
         let outcome = run(&Call { argv: &argv, env: &env, stdin: None, deadline: self.timeout });
         error::asked(line, &outcome).map_or_else(Asked::Failed, |()| Asked::Done)
     }

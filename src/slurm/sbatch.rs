@@ -137,6 +137,13 @@ const LOCAL: [&str; 9] = [
     "specification can not be satisfied",
 ];
 
+/// The request never left this host ...
+const NEVER_SENT: [&str; 2] =
+    ["Munge encode failed", "Unable to establish control machine address"];
+/// ... unless an earlier try of the same sbatch did.
+const SENT: [&str; 4] =
+    ["Socket timed out", "Zero Bytes", "Connection reset", "sleeping and retrying"];
+
 /// What became of a submission.
 pub fn parse(run: &Result<Outcome, NotFound>) -> Submitted {
     let outcome = match run {
@@ -158,10 +165,9 @@ pub fn parse(run: &Result<Outcome, NotFound>) -> Submitted {
 fn failed(stderr: &str, words: String) -> Submitted {
     let line = error::telling_line(stderr);
     let why = stderr.lines().find_map(|line| line.split_once("Batch job submission failed:"));
+    let any = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
     // Munge refuses to sign before anything is sent; the broken text that follows comes from that.
-    let never_sent = stderr.contains("Munge encode failed")
-        || stderr.contains("Unable to establish control machine address");
-    if never_sent {
+    if any(&NEVER_SENT) && !any(&SENT) {
         return refused(RefusalClass::Overload, line);
     }
     if error::is_broken(stderr) {
@@ -170,7 +176,6 @@ fn failed(stderr: &str, words: String) -> Submitted {
     if error::is_unreached(stderr) {
         return refused(RefusalClass::Overload, line);
     }
-    let any = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
     if any(&PER_JOB) {
         return refused(RefusalClass::Request, line);
     }
@@ -326,5 +331,18 @@ mod tests {
             .to_owned()
             + &failed("Unable to contact slurm controller (connect failure)");
         check(End::Code(1), "", &twice, "unknown");
+        let munge = format!(
+            "sbatch: error: Munge encode failed: x\n{}",
+            failed("Protocol authentication error")
+        );
+        check(End::Code(1), "", &munge, "Overload");
+        check(
+            End::Code(1),
+            "",
+            &format!(
+                "sbatch: error: Slurm controller not responding, sleeping and retrying.\n{munge}"
+            ),
+            "unknown",
+        );
     }
 }

@@ -16,8 +16,10 @@ pub(super) mod dice;
 mod tests;
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use self::form::{Blank, Form, disk_enum, disk_struct};
 use crate::model::id::{ShardId, is_name};
@@ -71,8 +73,30 @@ struct Document<'a> {
     learned: <Learned as Form>::Disk<'a>,
     labs: BTreeMap<String, <LabRecord as Form>::Disk<'a>>,
     caps: Vec<DiskCap<'a>>,
-    shards: Vec<<ShardRecord as Form>::Disk<'a>>,
-    orphans: Vec<<ShardRecord as Form>::Disk<'a>>,
+    #[serde(deserialize_with = "records")]
+    shards: Vec<ShardRecord>,
+    #[serde(deserialize_with = "records")]
+    orphans: Vec<ShardRecord>,
+}
+
+/// Turns each record into the model's as it is read: ten thousand of them in both forms at once
+/// would be most of the memory of a cycle, and of the time to read them.
+fn records<'de, D: Deserializer<'de>>(json: D) -> Result<Vec<ShardRecord>, D::Error> {
+    struct Records;
+    impl<'de> Visitor<'de> for Records {
+        type Value = Vec<ShardRecord>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of shards")
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut records = Vec::new();
+            while let Some(disk) = list.next_element()? {
+                records.push(ShardRecord::from_disk(disk));
+            }
+            Ok(records)
+        }
+    }
+    json.deserialize_seq(Records)
 }
 
 /// Why bytes are no state of this build.
@@ -196,8 +220,8 @@ fn into_model(document: Document<'_>) -> Result<State, String> {
         project,
         instance,
         generation,
-        shards: Form::from_disk(shards),
-        orphans: Form::from_disk(orphans),
+        shards,
+        orphans,
         labs: labs.into_iter().map(|(name, lab)| (name, Form::from_disk(lab))).collect(),
         caps: caps.into_iter().map(cap_from_disk).collect::<Result<_, String>>()?,
         last_tick: Form::from_disk(last_tick),
