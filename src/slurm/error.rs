@@ -89,16 +89,19 @@ pub fn telling_line(stderr: &str) -> String {
 /// How a command ended, in words: for a person.
 pub fn in_words(outcome: &Outcome) -> String {
     let stderr = String::from_utf8_lossy(&outcome.stderr);
-    let line = telling_line(&stderr);
-    match outcome.end {
+    let end = match outcome.end {
         _ if outcome.overflow => {
-            "printed more than any cluster has to say, and was ended".to_owned()
+            return "printed more than any cluster has to say, and was ended".to_owned();
         }
-        End::Code(code) => format!("exit code {code}: {line}"),
-        End::Signal(signal) => format!("ended by signal {signal}: {line}"),
+        End::Code(code) => format!("exit code {code}"),
+        End::Signal(signal) => format!("ended by signal {signal}"),
         End::TimedOut => {
-            format!("no answer within {} s, so it was ended: {line}", outcome.elapsed.as_secs())
+            format!("no answer within {} s, so it was ended", outcome.elapsed.as_secs())
         }
+    };
+    match telling_line(&stderr).as_str() {
+        "" => end,
+        line => format!("{end}: {line}"),
     }
 }
 
