@@ -114,6 +114,35 @@ pub struct Rules {
     pub max_submits_per_tick: usize,
     /// A lab that joins late starts at the lowest usage of the active labs.
     pub newcomer_floor: bool,
+    pub lanes: LaneRules,
+}
+
+/// How the two lanes are used (policy.md section 3). The default is the rule as it stands there;
+/// the other settings are the field's earlier versions, kept so that they can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneRules {
+    pub park: Park,
+    /// A submission goes straight into the lane where it belongs. Else all go to own, and the next
+    /// cycle promotes what still pends there.
+    pub straight: bool,
+    /// Longest first among our own: in the order of submissions, and by nice while they pend.
+    /// Else in the order of shards.toml, and Slurm starts the oldest.
+    pub longest_first: bool,
+}
+
+/// Which K pending jobs stay parked in own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Park {
+    /// Those with most work left; one that pends in extra moves back for it (v4.1).
+    Longest,
+    /// Those in own that were submitted first; nothing moves back (v4).
+    Oldest,
+}
+
+impl Default for LaneRules {
+    fn default() -> LaneRules {
+        LaneRules { park: Park::Longest, straight: true, longest_first: true }
+    }
 }
 
 impl Default for Rules {
@@ -126,6 +155,7 @@ impl Default for Rules {
             submit_settle: Secs::minutes(5),
             max_submits_per_tick: 50,
             newcomer_floor: false,
+            lanes: LaneRules::default(),
         }
     }
 }

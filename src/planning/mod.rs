@@ -86,19 +86,21 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
         } else if let Some(reason) = kept_off::whole_wait(&moment, state, shard, &reserved) {
             waits[shard] = Some(reason);
         } else {
-            waiting.push(Waiting { shard, job: None, still_pends: false });
+            waiting.push(Waiting::new(shard));
         }
     }
-    waiting.sort_by(|a, b| lpt.compare(policy, a.shard, b.shard));
+    parking::sort(policy, &lpt, &mut waiting);
 
     let mut room = Room::Unknown;
     let mut seats = Vec::new();
     if let Some(lanes) = &policy.lanes {
         let own = parking::own_lane(lanes, &seen.cluster, &roster, state);
-        room = parking::room(lanes, state, &own);
+        room = parking::room(policy, lanes, state, &own);
         seats = parking::seats(policy, lanes, room, &waiting);
         plan.actions.extend(parking::moves(lanes, state, &seats, now));
-        plan.actions.extend(parking::order(state, &roster, &seats, &lpt));
+        if policy.rules.lanes.longest_first {
+            plan.actions.extend(parking::order(state, &roster, &seats, &lpt));
+        }
         room = parking::room_left(policy, room, &seats);
     }
     for start in backfill::again(&moment, state) {
@@ -109,7 +111,11 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
     plan.actions.extend(back);
 
     let seat_of = seats_by_shard(policy, &seats);
-    for Waiting { shard, .. } in waiting.iter().filter(|w| w.job.is_none()) {
+    let mut new: Vec<usize> = waiting.iter().filter(|w| w.job.is_none()).map(|w| w.shard).collect();
+    if !policy.rules.lanes.longest_first {
+        new.sort_unstable();
+    }
+    for shard in &new {
         if budget == 0 {
             break;
         }

@@ -122,6 +122,18 @@ impl<W: Work> Cluster<W> {
         self
     }
 
+    /// A node of one partition only, which is made where it is not there yet.
+    pub fn node_in(mut self, partition: &str, name: &str, gpus: &[(&str, u32)]) -> Cluster<W> {
+        self.put_plain_node(name, gpus);
+        if !self.partitions.iter().any(|p| p == partition) {
+            self.partitions.push(partition.to_owned());
+        }
+        if let Some(node) = self.nodes.last_mut() {
+            node.partitions = vec![partition.to_owned()];
+        }
+        self
+    }
+
     /// `gpus`: GrpTRES; `preempts`: the QOS whose jobs give way to this one's.
     pub fn qos(
         mut self,

@@ -1,5 +1,16 @@
 //! Campaigns on the simulated cluster: the real tick, many times, with a virtual clock.
 
+mod bound;
+mod campaign;
+mod conserved;
+pub mod many;
+pub mod measures;
+pub mod method;
+mod path;
+pub mod scenario;
+pub mod setting;
+pub mod statistics;
 mod world;
 
+pub use campaign::{Ran, run};
 pub use world::{Shards, World};
