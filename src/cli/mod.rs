@@ -11,6 +11,7 @@ pub mod exit;
 pub mod figures;
 mod log;
 mod repeat;
+mod simulate;
 mod slurm;
 mod status;
 pub mod talk;
@@ -40,6 +41,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Release(targets) => wishes::run(cx, Wish::Release, &targets.targets),
         Command::Cancel(targets) => wishes::run(cx, Wish::Cancel, &targets.targets),
         Command::Retry(targets) => wishes::run(cx, Wish::Retry, &targets.targets),
+        Command::Simulate(asked) => simulate::run(cx, asked),
         Command::Log { shard } => log::run(cx, shard.as_deref()),
     }
 }

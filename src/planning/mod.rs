@@ -24,6 +24,7 @@ pub mod person;
 pub mod placement;
 pub mod plan;
 pub mod queue;
+pub mod quiet;
 pub mod reason;
 pub mod reconcile;
 pub mod reservation;

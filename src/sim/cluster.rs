@@ -46,6 +46,8 @@ pub struct Cluster<W = Rows> {
     pub calls: Calls,
     /// Planned events that named something which is not there.
     pub complaints: Vec<String>,
+    /// Counts what squeue and sinfo would show differently, but for ages and priorities.
+    pub(super) changes: u64,
     pub(super) now: Time,
     pub(super) nodes: Vec<SimNode>,
     pub(super) qos: Vec<Qos>,
@@ -89,6 +91,7 @@ impl<W: Work> Cluster<W> {
             run_fails: None,
             calls: Calls::default(),
             complaints: Vec::new(),
+            changes: 0,
             now,
             nodes: Vec::new(),
             qos: Vec::new(),
@@ -201,6 +204,12 @@ impl<W: Work> Cluster<W> {
 
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// Grows with every change that squeue or sinfo would show, but for ages and priorities, and
+    /// for jobs that are over and leave the queue.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Every job there ever was, by id.

@@ -88,7 +88,8 @@ fn idle(setting: &Setting, world: &World, path: &Path, ends: &[Time], end: Time)
     // A finished shard waits for nothing.
     changes.extend(ends.iter().map(|at| (*at, 0, -1)));
     changes.sort_unstable();
-    let (mut free, mut waiting, mut at) = (i64::from(setting.own_free()), ends.len() as i64, BEGINS);
+    let (mut free, mut waiting, mut at) =
+        (i64::from(setting.own_free()), ends.len() as i64, BEGINS);
     let mut seconds = 0i64;
     for (moment, gpus, shards) in changes {
         let until = moment.clamp(BEGINS, end);

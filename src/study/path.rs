@@ -128,13 +128,11 @@ fn seconds(hours: f64) -> Secs {
 
 /// By counting exponential gaps: the means are small here.
 fn poisson(rng: &mut Rng, mean: f64) -> u32 {
-    let (mut count, mut sum) = (0, 0.0);
-    while mean > 0.0 {
-        sum += rng.exponential(1.0);
-        if sum > mean {
-            break;
-        }
+    let mut count = 0;
+    let mut sum = rng.exponential(1.0);
+    while sum <= mean {
         count += 1;
+        sum += rng.exponential(1.0);
     }
     count
 }
@@ -165,13 +163,15 @@ mod tests {
 
     #[test]
     fn gpus_at_one_place_never_overlap_and_their_mean_is_the_scenario_s() {
-        for (scenario, mean) in [(Scenario::Seed, 1.5), (Scenario::Rich, 5.0), (Scenario::Flaky, 4.0)]
+        for (scenario, mean) in
+            [(Scenario::Seed, 1.5), (Scenario::Rich, 5.0), (Scenario::Flaky, 4.0)]
         {
             let mut hours = 0.0;
             for seed in 0..40 {
                 let path = drawn(scenario, seed, 1);
                 let end = T0 + Secs(200 * 3600);
-                hours += path.extra.iter().map(|l| l.to.min(end).since(l.from).as_f64()).sum::<f64>();
+                hours +=
+                    path.extra.iter().map(|l| l.to.min(end).since(l.from).as_f64()).sum::<f64>();
                 for (n, life) in path.extra.iter().enumerate() {
                     let later = path.extra.iter().skip(n + 1).find(|l| l.place == life.place);
                     assert!(later.is_none_or(|l| l.from > life.to), "{life:?}");
@@ -184,9 +184,11 @@ mod tests {
 
     #[test]
     fn visitors_come_as_often_and_stay_as_long_as_the_scenario_says() {
-        let visits: Vec<Visit> = (0..40).flat_map(|s| drawn(Scenario::Seed, s, 1).visitors).collect();
+        let visits: Vec<Visit> =
+            (0..40).flat_map(|s| drawn(Scenario::Seed, s, 1).visitors).collect();
         let per_hour = visits.len() as f64 / 8000.0;
-        let mean = visits.iter().map(|v| v.lasts.as_f64()).sum::<f64>() / visits.len() as f64 / 3600.0;
+        let mean =
+            visits.iter().map(|v| v.lasts.as_f64()).sum::<f64>() / visits.len() as f64 / 3600.0;
         assert!((per_hour - 0.25).abs() < 0.02, "{per_hour}");
         assert!((mean - 4.0).abs() < 0.4, "{mean}");
         assert!(drawn(Scenario::None, 1, 1).visitors.is_empty());

@@ -115,7 +115,10 @@ mod tests {
     #[test]
     fn nights_are_rich_and_begin_six_hours_and_37_minutes_after_the_start() {
         let mean = |hours| Scenario::Diurnal.mean_extra(hours);
-        assert_eq!([mean(0.0), mean(6.6), mean(6.7), mean(16.5), mean(16.7)], [0.2, 0.2, 6.0, 6.0, 0.2]);
+        assert_eq!(
+            [mean(0.0), mean(6.6), mean(6.7), mean(16.5), mean(16.7)],
+            [0.2, 0.2, 6.0, 6.0, 0.2]
+        );
         assert_eq!(mean(24.0 + 6.7), 6.0);
     }
 

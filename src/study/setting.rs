@@ -141,7 +141,11 @@ impl Setting {
         self.work.iter().zip(tables).map(each).collect()
     }
 
-    pub(super) fn table(work: &ShardWork, rows: &[Secs], begins: crate::model::units::Time) -> Table {
+    pub(super) fn table(
+        work: &ShardWork,
+        rows: &[Secs],
+        begins: crate::model::units::Time,
+    ) -> Table {
         Table::of(rows.iter().copied())
             .start_cost(START)
             .row_cost(work.price)
