@@ -2,6 +2,7 @@
 //! that are cut in the middle. One seed is one run, to the last detail.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
@@ -9,14 +10,16 @@ use babysit::engine::{Checkpoint, Hands, Outcome, Report, tick};
 use babysit::model::cluster::QueueJob;
 use babysit::model::id::JobId;
 use babysit::model::observation::{self, PastJob, Seen};
-use babysit::model::policy::Shard;
+use babysit::model::policy::{ReservationCharge, Shard};
 use babysit::model::reason::Reason;
 use babysit::model::request::{Asked, Change, Request, Submitted};
 use babysit::model::state::{Gate, HeldWhy, State};
 use babysit::model::units::{Secs, Time};
 use babysit::planning::event::Event;
 use babysit::planning::plan::{Action, Purpose};
-use babysit::sim::{Cluster, Faults, Rng, Stranger, Table, Trouble};
+use babysit::sim::{
+    Accounting, Cluster, Controller, Door, Faults, PreemptMode, Rng, Stranger, Table, Trouble,
+};
 use babysit::slurm::{PastAsk, Scope, Slurm};
 use babysit::study::{Shards, World};
 
@@ -75,6 +78,7 @@ impl Trial {
         cluster = cluster
             .qos("llm", 0, None, &[])
             .qos("extra", 10, None, &[])
+            .preempt_mode(if rng.chance(0.3) { PreemptMode::Cancel } else { PreemptMode::Requeue })
             .qos("own", 100, Some(own), preempts)
             .site(|site| {
                 site.accounting_lag = Secs(rng.below(100) as i64);
@@ -87,6 +91,9 @@ impl Trial {
         };
         policy.tiers = tiers();
         policy.rules.newcomer_floor = rng.chance(0.3);
+        if rng.chance(0.3) {
+            policy.rules.reservation_charge = ReservationCharge::JobEnd;
+        }
         policy.rules.max_submits_per_tick = if rng.chance(0.2) { 2 } else { 50 };
         if rng.chance(0.4) {
             policy.backfill = Some(llm());
@@ -203,6 +210,12 @@ impl Trial {
                 }
             }
             16 => self.free_the_held(),
+            18 if self.weather.faults > 0.0 => cluster.controller(Controller::Down),
+            19 if self.weather.faults > 0.0 => cluster.site.accounting = Accounting::Down,
+            20 | 21 => {
+                cluster.controller(Controller::Up);
+                cluster.site.accounting = Accounting::On;
+            }
             17 => {
                 let most = self.weather.skew.0;
                 if most > 0 {
@@ -228,6 +241,8 @@ impl Trial {
 
     fn calm(&mut self) {
         self.world.cluster.faults = Faults::none();
+        self.world.cluster.controller(Controller::Up);
+        self.world.cluster.site.accounting = Accounting::On;
         self.skew = 0;
         for job in std::mem::take(&mut self.strangers) {
             self.world.cluster.admin_cancels(job).expect("a job");
@@ -247,7 +262,10 @@ impl Trial {
         let steps = if cut { 1 + self.rng.below(14) as i64 } else { i64::MAX };
         let fails = rough && self.rng.chance(self.weather.faults / 10.0);
         let before = rules::look(&mut self.world.cluster);
-        let report = self.one_cycle(steps, fails);
+        // slurmctld may stall in the middle of a cycle, and do later what it was asked.
+        let stalls = rough && !cut && self.weather.faults > 0.0 && self.rng.chance(0.05);
+        let stalls = stalls.then(|| 1 + self.rng.below(6));
+        let report = self.one_cycle(steps, fails, stalls);
         rules::always(&mut self.world);
         let Some(report) = report else {
             self.cut += 1;
@@ -285,12 +303,12 @@ impl Trial {
         }
     }
 
-    fn one_cycle(&mut self, steps: i64, fails: bool) -> Option<Report> {
+    fn one_cycle(&mut self, steps: i64, fails: bool, stalls: Option<u64>) -> Option<Report> {
         let fuse = Fuse(Rc::new(Cell::new(steps)));
         let World { policy, state, cluster, journal, .. } = &mut self.world;
         let now = Time(cluster.now().0 + self.skew);
         let mut progress = Shards { rows: cluster.work.clone(), now: cluster.now() };
-        let mut slurm = Cutting { inner: cluster.door("alice"), fuse: fuse.clone() };
+        let mut slurm = Cutting { inner: cluster.door("alice"), fuse: fuse.clone(), stalls };
         let mut checkpoint = Disk { disk: &mut self.disk, fuse, fails, journal };
         let mut hands = Hands {
             policy,
@@ -354,21 +372,28 @@ impl Fuse {
 }
 
 /// Cut just before or just after any call.
-struct Cutting<S> {
-    inner: S,
+struct Cutting<'a> {
+    inner: Door<'a>,
     fuse: Fuse,
+    /// At which call the controller stalls.
+    stalls: Option<u64>,
 }
 
-impl<S> Cutting<S> {
-    fn call<T>(&mut self, go: impl FnOnce(&mut S) -> T) -> T {
+impl<'a> Cutting<'a> {
+    fn call<T>(&mut self, go: impl FnOnce(&mut Door<'a>) -> T) -> T {
         self.fuse.burn();
+        self.stalls = self.stalls.map(|left| left.saturating_sub(1));
+        if self.stalls == Some(0) {
+            self.inner.cluster.controller(Controller::Stalled);
+            self.stalls = None;
+        }
         let answer = go(&mut self.inner);
         self.fuse.burn();
         answer
     }
 }
 
-impl<S: Slurm> Slurm for Cutting<S> {
+impl Slurm for Cutting<'_> {
     fn look(&mut self, scope: Scope) -> Seen<observation::Cluster> {
         self.inner.look(scope)
     }
@@ -428,6 +453,7 @@ pub fn campaign(name: &str, seeds: std::ops::Range<u64>, weather: Weather, at_le
     });
     let usual = wish.is_none();
     let (mut ticks, mut cut) = (0, 0);
+    let mut told: BTreeMap<String, u32> = BTreeMap::new();
     for seed in wish.unwrap_or(seeds) {
         let mut trial = Trial::new(seed, weather);
         if let Err(cause) = catch_unwind(AssertUnwindSafe(|| trial.run())) {
@@ -439,11 +465,30 @@ pub fn campaign(name: &str, seeds: std::ops::Range<u64>, weather: Weather, at_le
             }
             resume_unwind(cause);
         }
+        for event in &trial.world.journal {
+            let text = format!("{:?}", event.what);
+            let word = text.split([' ', '(']).next().unwrap_or_default();
+            *told.entry(word.to_owned()).or_default() += 1;
+        }
         ticks += trial.ticks;
         cut += trial.cut;
     }
-    println!("{name}: {ticks} ticks, {cut} of them cut");
+    println!("{name}: {ticks} ticks, {cut} of them cut; {told:?}");
     if usual {
+        // A campaign in which nothing of this happened would prove nothing.
+        for word in [
+            "Reserved",
+            "ReservationReleased",
+            "ReservationShrank",
+            "KeptOff",
+            "Charged",
+            "MinTierRaised",
+            "NoFit",
+            "Moved",
+            "Held",
+        ] {
+            assert!(told.contains_key(word), "{name}: never {word}");
+        }
         assert!(ticks >= at_least, "{name}: only {ticks} ticks");
         assert!(weather.cuts == 0.0 || cut * 10 > ticks / 4, "{name}: only {cut} cut");
     }
