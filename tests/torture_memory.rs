@@ -3,6 +3,8 @@
 
 #[path = "scenarios/chance.rs"]
 mod chance;
+#[path = "scenarios/cutting.rs"]
+mod cutting;
 #[allow(dead_code, reason = "shared with the scenarios")]
 #[path = "scenarios/harness.rs"]
 mod harness;

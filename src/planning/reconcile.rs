@@ -9,7 +9,7 @@ use std::mem;
 use crate::model::cluster::{GpuCount, JobState, Node, QueueJob};
 use crate::model::id::{JobId, ShardId, Token};
 use crate::model::observation::{GapKind, Observation, PastJob};
-use crate::model::policy::Policy;
+use crate::model::policy::{Policy, Tier};
 use crate::model::state::{
     Absence, Attempt, End, EndHow, Intent, KeptOff, LabRecord, Live, ShardRecord, Slot, State,
 };
@@ -385,11 +385,14 @@ impl Step<'_, '_> {
             return Some(tier.name.clone());
         }
         let min = self.record.min_tier.or(self.policy.shards[self.shard].min_tier);
-        let node = self.nodes.iter().find(|node| nodes.first() == Some(&node.name))?;
+        let good = |tier: &&Tier| min.is_none_or(|min| tier.rank >= min);
+        let Some(node) = self.nodes.iter().find(|node| nodes.first() == Some(&node.name)) else {
+            // The node has left the cluster since: what it must at least have had.
+            return self.policy.tiers.iter().find(good).map(|tier| tier.name.clone());
+        };
         let models = node.gpus.iter().flatten().filter_map(|gpus| gpus.model.as_deref());
         let tiers = models.filter_map(|model| self.policy.tier_of(model));
-        let fit = tiers.filter(|tier| min.is_none_or(|min| tier.rank >= min));
-        fit.min_by_key(|tier| tier.rank).map(|tier| tier.name.clone())
+        tiers.filter(good).min_by_key(|tier| tier.rank).map(|tier| tier.name.clone())
     }
 
     /// Not in a healthy queue: accounting decides, and until it can nothing is decided.

@@ -120,12 +120,17 @@ fn could_ever(shard: &Shard, record: &ShardRecord, spot: &Spot) -> bool {
 
 /// Everything that holds whatever went wrong, also after a cycle that was cut.
 pub fn always(world: &mut World) {
+    no_overlaps(world);
     let World { policy, state, cluster, .. } = world;
     cluster.check().expect("the simulated cluster is consistent");
-    let overlaps = cluster.overlaps();
-    assert!(overlaps.is_empty(), "two live jobs of one shard: {overlaps:?}");
     money(policy, state);
     runs(policy, state, cluster);
+}
+
+/// No shard has two live jobs, ever.
+pub fn no_overlaps(world: &World) {
+    let overlaps = world.cluster.overlaps();
+    assert!(overlaps.is_empty(), "two live jobs of one shard: {overlaps:?}");
 }
 
 /// After a cycle that went to its end: the queue rule, reservations, reasons. `before` is what Slurm
