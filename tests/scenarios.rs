@@ -2,6 +2,9 @@
 
 #[path = "scenarios/backfill.rs"]
 mod backfill;
+#[allow(dead_code, reason = "shared with the random campaigns")]
+#[path = "scenarios/bills.rs"]
+mod bills;
 #[path = "scenarios/field.rs"]
 mod field;
 #[allow(dead_code, reason = "shared with the random campaigns")]

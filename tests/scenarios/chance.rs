@@ -8,19 +8,17 @@ use std::rc::Rc;
 
 use babysit::engine::{Hands, Outcome, Report, tick};
 use babysit::model::id::JobId;
-use babysit::model::policy::{ReservationCharge, Shard};
 use babysit::model::reason::Reason;
 use babysit::model::state::{Gate, HeldWhy, State};
 use babysit::model::units::{Secs, Time};
 use babysit::planning::plan::{Action, Purpose};
-use babysit::sim::{
-    Accounting, Cluster, Controller, Faults, PreemptMode, Rng, Stranger, Table, Trouble,
-};
+use babysit::sim::{Accounting, Controller, Faults, Rng, Stranger};
 use babysit::study::{Shards, World};
 
+use crate::bills;
 use crate::cutting::{Cut, Cutting, Disk, Fuse};
-use crate::harness::{T0, lanes, placed, plain, shard, tiers};
-use crate::prose::llm;
+use crate::harness::T0;
+use crate::labs::{Lab, Node};
 use crate::rules;
 
 /// How rough a run is.
@@ -36,8 +34,6 @@ pub struct Weather {
     pub ticks: u32,
 }
 
-const MODELS: [&str; 3] = ["rtx3080ti", "rtx4090", "rtx5090"];
-
 pub struct Trial {
     pub world: World,
     /// What the last save left on the disk.
@@ -45,7 +41,7 @@ pub struct Trial {
     rng: Rng,
     seed: u64,
     weather: Weather,
-    nodes: Vec<(String, Vec<(&'static str, u32)>)>,
+    nodes: Vec<Node>,
     strangers: Vec<JobId>,
     skew: i64,
     pub ticks: u32,
@@ -55,62 +51,8 @@ pub struct Trial {
 impl Trial {
     pub fn new(seed: u64, weather: Weather) -> Trial {
         let mut rng = Rng::stream(seed, 100);
-        let mut nodes = Vec::new();
-        for n in 0..1 + rng.below(4) {
-            let first = rng.below(3) as usize;
-            let mut models = vec![(MODELS[first], 1 + rng.below(4) as u32)];
-            if rng.chance(0.25) {
-                models.push((MODELS[(first + 1) % 3], 1 + rng.below(4) as u32));
-            }
-            nodes.push((format!("n{n}"), models));
-        }
-        let mut cluster = Cluster::at(T0);
-        for (name, models) in &nodes {
-            let cpus = if rng.chance(0.3) { 8 } else { 64 };
-            cluster = cluster.node_with(name, models, cpus, 1 << 20);
-        }
-        let own = 2 + rng.below(5) as u32;
-        let preempts: &[&str] = if rng.chance(0.5) { &["extra"] } else { &[] };
-        cluster = cluster
-            .qos("llm", 0, None, &[])
-            .qos("extra", 10, None, &[])
-            .preempt_mode(if rng.chance(0.3) { PreemptMode::Cancel } else { PreemptMode::Requeue })
-            .qos("own", 100, Some(own), preempts)
-            .site(|site| {
-                site.accounting_lag = Secs(rng.below(100) as i64);
-                site.min_job_age = Secs(60 + rng.below(240) as i64);
-                site.stores_comments = rng.chance(0.5);
-            });
-        let mut policy = match rng.chance(0.6) {
-            true => lanes(own, rng.below(3) as usize),
-            false => plain(),
-        };
-        policy.tiers = tiers();
-        policy.rules.newcomer_floor = rng.chance(0.3);
-        if rng.chance(0.3) {
-            policy.rules.reservation_charge = ReservationCharge::JobEnd;
-        }
-        policy.rules.max_submits_per_tick = if rng.chance(0.2) { 2 } else { 50 };
-        if rng.chance(0.4) {
-            policy.backfill = Some(llm());
-        }
-        for i in 0..3 + rng.below(13) {
-            let shard = random_shard(&mut rng, i as usize, &nodes);
-            let mut table = Table::new(shard.rows, shard.row_time).start_cost(Secs(20));
-            for _ in 0..rng.below(3) {
-                let trouble = match rng.below(6) {
-                    0 => Trouble::DiesAtOnce,
-                    1 => Trouble::FailsAfter(1),
-                    2 => Trouble::LeavesAfter(1),
-                    3 => Trouble::HostMemory(0),
-                    _ => Trouble::GpuMemory(vec![MODELS[rng.below(2) as usize].to_owned()]),
-                };
-                table = table.times(1 + rng.below(3) as u32, trouble);
-            }
-            cluster.work.add(&shard.id.to_string(), table);
-            policy.shards.push(shard);
-        }
-        cluster = cluster.faulty(Faults::seeded(seed).all(weather.faults));
+        let Lab { nodes, policy, cluster } = Lab::by_chance(&mut rng);
+        let cluster = cluster.faulty(Faults::seeded(seed).all(weather.faults));
         let world = World::new(policy, cluster, "alice", seed);
         let disk = world.state.clone();
         let (strangers, skew) = (Vec::new(), 0);
@@ -155,7 +97,7 @@ impl Trial {
             assert_eq!(self.world.cluster.work.redone(index), 0, "{}: rows done twice", shard.id);
         }
         rules::always(&mut self.world);
-        rules::all_is_charged(&self.world);
+        bills::all_is_charged(&self.world);
     }
 
     fn all_done(&self) -> bool {
@@ -329,31 +271,6 @@ impl Trial {
             Err(cause) => resume_unwind(cause),
         }
     }
-}
-
-fn random_shard(rng: &mut Rng, i: usize, nodes: &[(String, Vec<(&'static str, u32)>)]) -> Shard {
-    let lab = ["BCG", "KDG", "XYZ"][rng.below(3) as usize];
-    // Something that fits somewhere, so that the shard can be finished in the end.
-    let (_, models) = &nodes[rng.below(nodes.len() as u64) as usize];
-    let (model, count) = models[rng.below(models.len() as u64) as usize];
-    let best = 1 + MODELS.iter().position(|m| *m == model).expect("a model") as u32;
-    let gpus = 1 + rng.below(u64::from(count)) as u32;
-    let min = rng.below(u64::from(best) + 1) as u32;
-    let mut spec = if rng.chance(0.65) {
-        placed(&format!("f{}/s{i}", i % 3), lab, gpus, min.max(1))
-    } else {
-        let base = shard(&format!("f{}/s{i}", i % 3), 1);
-        Shard { lab: lab.to_owned(), gpus, min_tier: (min > 0).then_some(min), ..base }
-    };
-    spec.rows = 1 + rng.below(8) as u32;
-    spec.row_time = Secs(60 + rng.below(1500) as i64);
-    if rng.chance(0.3) {
-        spec.cpus = Some(2);
-    }
-    if rng.chance(0.2) {
-        spec.args = vec!["--requeue".to_owned()];
-    }
-    spec
 }
 
 /// Runs these seeds, at least so many ticks; a failing one says which it was, and BABYSIT_SEEDS=7..8
