@@ -1,1 +1,45 @@
+//! The commands: wiring only. What is decided is decided in planning; what is said, in output.
 
+pub mod args;
+mod cap;
+mod check;
+mod check_cluster;
+mod checkpoint;
+pub mod context;
+pub mod cycle;
+pub mod exit;
+pub mod figures;
+mod log;
+mod repeat;
+mod slurm;
+mod status;
+pub mod talk;
+mod target;
+mod tick;
+mod why;
+mod wishes;
+
+use crate::planning::person::Wish;
+use args::Command;
+use context::Context;
+use exit::{Exit, Stop};
+
+/// Runs one command. What it has to say is printed; its error is the caller's to print.
+pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
+    match command {
+        Command::Check => check::run(cx),
+        Command::Tick { dry_run: false } => tick::run(cx),
+        Command::Tick { dry_run: true } => tick::dry_run(cx),
+        Command::Loop { every, until_done } => repeat::run(cx, *every, *until_done),
+        Command::Status { filter, watch: true, .. } => status::watch(cx, filter),
+        Command::Status { filter, check, watch: false } => status::run(cx, filter, *check),
+        Command::Why { shard } => why::run(cx, shard),
+        Command::Cap { command: args::Cap::Set { target, amount } } => cap::set(cx, target, amount),
+        Command::Cap { command: args::Cap::Show } => cap::show(cx),
+        Command::Hold(targets) => wishes::run(cx, Wish::Hold, &targets.targets),
+        Command::Release(targets) => wishes::run(cx, Wish::Release, &targets.targets),
+        Command::Cancel(targets) => wishes::run(cx, Wish::Cancel, &targets.targets),
+        Command::Retry(targets) => wishes::run(cx, Wish::Retry, &targets.targets),
+        Command::Log { shard } => log::run(cx, shard.as_deref()),
+    }
+}

@@ -27,7 +27,7 @@ pub struct QueueJob {
     pub priority: Option<u64>,
     pub nice: i64,
     pub nodes: Vec<String>,
-    /// `None`: this release does not show it.
+    /// `None`: this release's squeue cannot show it (22.05), so what was asked has to be believed.
     pub excluded: Option<Vec<String>>,
     pub restarts: u32,
     /// Slurm may start this id again by itself.

@@ -1,1 +1,19 @@
+//! Values in, strings out: every sentence, table and JSON document that a person or a script reads.
+//!
+//! Nothing here prints, reads a clock or decides anything; computed values are handed in.
 
+pub mod caps;
+pub mod check;
+pub mod evidence;
+pub mod fault;
+pub mod format;
+pub mod journal;
+pub mod layout;
+pub mod paint;
+pub mod plan;
+pub mod slurm_words;
+pub mod steps;
+pub mod table;
+pub mod view;
+pub mod why;
+pub mod word;

@@ -1,9 +1,12 @@
 //! Dispatch (policy.md section 6, (a)-(d)): each placed shard in queue order starts, collects, or
 //! waits with a reason.
 
+use std::collections::HashMap;
+
 use crate::model::id::JobId;
+use crate::model::policy::Shard;
 use crate::model::reason::Reason;
-use crate::model::state::{Pin, State};
+use crate::model::state::{Pin, ShardRecord, State};
 
 use super::backfill;
 use super::event::Event;
@@ -41,19 +44,33 @@ pub fn fitting(
     let Moment { policy, cluster, .. } = *moment;
     // A node whose GPUs cannot be read may hold anything.
     let unknown = cluster.nodes.is_empty() || cluster.nodes.iter().any(|node| node.gpus.is_none());
+    if unknown {
+        return (queue, Vec::new());
+    }
     let mut refused = Vec::new();
+    let mut answers: HashMap<(u32, Option<u32>), Option<Reason>> = HashMap::new();
     let mut fit = queue;
     fit.retain(|&i| {
-        let (shard, min_tier) = (&policy.shards[i], state.shards[i].min_tier);
-        if unknown || placements.iter().any(|p| fits(policy, shard, min_tier, p)) {
-            return true;
+        let shard = &policy.shards[i];
+        let min = state.shards[i].min_tier.or(shard.min_tier);
+        let answer = answers.entry((shard.gpus, min)).or_insert_with(|| {
+            let fits = placements.iter().any(|p| fits(policy, shard, min, p));
+            (!fits).then(|| {
+                let good = |p: &&Placement| p.capacity > 0 && min.is_none_or(|min| p.rank >= min);
+                let largest = placements.iter().filter(good).max_by_key(|p| (p.capacity, p.rank));
+                let names = |p: &Placement| (p.capacity, p.pin.tier.clone(), p.pin.node.clone());
+                let largest = largest.map(names);
+                let largest = largest.as_ref().map(|(n, t, node)| (*n, t.as_str(), node.as_str()));
+                no_fit::reason(policy, shard, min, largest)
+            })
+        });
+        match answer {
+            None => true,
+            Some(reason) => {
+                refused.push((i, reason.clone()));
+                false
+            }
         }
-        let min = min_tier.or(shard.min_tier);
-        let good = |p: &&Placement| p.capacity > 0 && min.is_none_or(|min| p.rank >= min);
-        let largest = placements.iter().filter(good).max_by_key(|p| (p.capacity, p.rank));
-        let largest = largest.map(|p| (p.capacity, p.pin.tier.as_str(), p.pin.node.as_str()));
-        refused.push((i, no_fit::reason(policy, shard, min, largest)));
-        false
     });
     (fit, refused)
 }
@@ -65,95 +82,175 @@ pub fn dispatch(
     placements: &mut [Placement],
     events: &mut Vec<Event>,
 ) -> Dispatch {
-    let Moment { policy, cluster, now, .. } = *moment;
-    let budget = policy.rules.max_submits_per_tick;
-    let mut out = Dispatch::default();
-    let mut stopped: Vec<JobId> = Vec::new();
-    for &i in queue {
+    let mut hall = Hall {
+        moment,
+        placements,
+        first: None,
+        stopped: Vec::new(),
+        starts: Vec::new(),
+        in_vain: HashMap::new(),
+    };
+    let mut waits: Vec<(usize, Reason)> = Vec::new();
+    for &shard in queue {
         // Who has started in this cycle has left the queue.
-        let rank = out.waits.len() as u32 + 1;
+        let rank = waits.len() as u32 + 1;
+        if let Some(reason) = hall.serve(state, shard, rank, events) {
+            hall.first.get_or_insert_with(|| moment.policy.shards[shard].id.to_string());
+            waits.push((shard, reason));
+        }
+    }
+    Dispatch { starts: hall.starts, waits }
+}
+
+/// What one shard asks of a placement: shards of one class have the same answer.
+type Class<'a> = (u32, Option<u32>, Option<u32>, Option<&'a str>);
+
+/// One pass over the queue.
+struct Hall<'a> {
+    moment: &'a Moment<'a>,
+    placements: &'a mut [Placement],
+    /// The first that waits, for those behind.
+    first: Option<String>,
+    /// Backfill jobs that were told to stop in this pass.
+    stopped: Vec<JobId>,
+    starts: Vec<Start>,
+    /// Classes that found no place in this pass. Only rank 1 can give GPUs back (a swap), and it
+    /// is served first, so whoever comes later and asks the same finds none either.
+    in_vain: HashMap<Class<'a>, Reason>,
+}
+
+impl<'a> Hall<'a> {
+    /// Starts the shard, or says why it waits.
+    fn serve(
+        &mut self,
+        state: &mut State,
+        i: usize,
+        rank: u32,
+        events: &mut Vec<Event>,
+    ) -> Option<Reason> {
+        let Moment { policy, now, .. } = *self.moment;
         let shard = &policy.shards[i];
-        let min_tier = state.shards[i].min_tier;
-        let fit: Vec<usize> = (0..placements.len())
-            .filter(|&p| fits(policy, shard, min_tier, &placements[p]))
-            .collect();
-        let held = state.shards[i].reservation.as_ref().map(|r| (r.pin.clone(), r.gpus));
-        // What this shard may draw from a placement: the free GPUs and its own reserved ones.
-        let mine = |p: &Placement| match &held {
-            Some((pin, gpus)) if *pin == p.pin => *gpus,
-            _ => 0,
-        };
-        let mut up: Vec<usize> = fit.into_iter().filter(|&p| placements[p].up).collect();
-        // Best first: tier rank descending, then idle descending, then name.
-        up.sort_by(|&a, &b| {
-            let (a, b) = (&placements[a], &placements[b]);
-            let idle = |p: &Placement| p.free() + mine(p);
-            b.rank.cmp(&a.rank).then(idle(b).cmp(&idle(a))).then(a.pin.cmp(&b.pin))
-        });
-        let enough = |&&p: &&usize| placements[p].free() + mine(&placements[p]) >= shard.gpus;
-        let beside = |&&p: &&usize| has_room_beside_gpus(shard, &placements[p]);
-        let available = up.iter().filter(enough).find(beside).copied();
-        if let Some(p) = available {
-            if out.starts.len() >= budget {
-                out.waits.push((i, Reason::SubmitBudget { rank }));
-                continue;
+        let record = &mut state.shards[i];
+        let min = record.min_tier.or(shard.min_tier);
+        let class = (shard.gpus, min, shard.cpus, shard.mem.as_deref());
+        if let Some(reason) = self.in_vain.get(&class) {
+            return Some(self.again(reason, rank));
+        }
+        let held = record.reservation.as_ref().map(|r| (r.pin.clone(), r.gpus));
+        if let Some(p) = self.best(shard, min, &held, Wants::Start) {
+            if self.starts.len() >= policy.rules.max_submits_per_tick {
+                return Some(Reason::SubmitBudget { rank });
             }
             if let Some((pin, gpus)) = &held
-                && let Some(old) = placements.iter_mut().find(|p| p.pin == *pin)
+                && let Some(old) = self.placements.iter_mut().find(|p| p.pin == *pin)
             {
                 old.reserved = old.reserved.saturating_sub(*gpus);
             }
-            reservation::led_to_start(&mut state.shards[i]);
-            let at = &mut placements[p];
-            let truly_idle = at.idle.saturating_sub(at.held_by_backfill);
-            let need = shard.gpus.saturating_sub(truly_idle);
-            let stop = backfill::to_stop(&at.pin, &at.model, need, policy, cluster, &stopped);
-            stopped.extend(stop.iter().map(|(job, _)| *job));
-            at.held_by_backfill = at.held_by_backfill.saturating_sub(need);
-            let (pin, model) = (at.pin.clone(), at.model.clone());
-            give(placements, &pin, shard.gpus, shard);
-            out.starts.push(Start { shard: i, pin, model, stop });
-            continue;
+            reservation::led_to_start(record);
+            self.start(i, p);
+            return None;
         }
-        let short_beside_gpus = up.iter().any(|p| enough(&p));
-        let reason = match held {
-            Some((pin, gpus)) => collect_more(state, i, shard.gpus, &pin, gpus, placements),
-            None if rank == 1 && shard.gpus >= 2 => {
-                // (c) the best fit placement that has any idle GPU.
-                let first = up.iter().copied().find(|&p| placements[p].free() > 0);
-                first.map(|p| {
-                    let gpus = placements[p].free().min(shard.gpus);
-                    let record = &mut state.shards[i];
-                    let what = reservation::begin(record, &mut placements[p], gpus, now);
-                    events.push(Event { at: now, shard: Some(record.id.clone()), what });
-                    collecting(&placements[p].pin, gpus, shard.gpus)
-                })
-            }
-            None => None,
-        };
-        // All its GPUs are there and kept for it; something else is missing.
-        let all_there = |reason: &Reason| matches!(reason, Reason::Collecting { have, need, .. } if have >= need);
-        let reason = reason.filter(|reason| !all_there(reason));
-        let reserved: u32 = up.iter().map(|&p| placements[p].reserved).sum();
-        let ahead = out.waits.first().map(|(first, _)| policy.shards[*first].id.to_string());
-        out.waits.push((
-            i,
-            reason.unwrap_or(if up.is_empty() {
-                Reason::FitNodesDown
-            } else if short_beside_gpus {
-                Reason::NoCpusOrMemory
-            } else {
-                Reason::QueueWait { rank, ahead, idle_but_reserved: reserved }
-            }),
-        ));
+        if let Some((pin, gpus)) = held {
+            let reason = collect_more(record, shard.gpus, &pin, gpus, self.placements);
+            // All its GPUs may be there and kept for it, and something else be missing.
+            let all = matches!(reason, Some(Reason::Collecting { have, need, .. }) if have >= need);
+            return if all { Some(Reason::NoCpusOrMemory) } else { reason };
+        }
+        if rank == 1
+            && shard.gpus >= 2
+            && let Some(p) = self.best(shard, min, &None, Wants::Any)
+        {
+            let at = &mut self.placements[p];
+            let gpus = at.free().min(shard.gpus);
+            let what = reservation::begin(record, at, gpus, now);
+            events.push(Event { at: now, shard: Some(record.id.clone()), what });
+            return Some(collecting(&at.pin, gpus, shard.gpus));
+        }
+        let reason = self.why_not(shard, min, rank);
+        self.in_vain.insert(class, reason.clone());
+        Some(self.again(&reason, rank))
     }
-    out
+
+    /// The best placement that gives what is wanted: tier rank descending, then idle descending,
+    /// then name.
+    fn best(
+        &self,
+        shard: &Shard,
+        min: Option<u32>,
+        held: &Option<(Pin, u32)>,
+        wants: Wants,
+    ) -> Option<usize> {
+        // What this shard may draw from a placement: the free GPUs and its own reserved ones.
+        let draw = |p: &Placement| match held {
+            Some((pin, gpus)) if *pin == p.pin => p.free() + gpus,
+            _ => p.free(),
+        };
+        let good = |(_, p): &(usize, &Placement)| {
+            let enough = match wants {
+                Wants::Start => draw(p) >= shard.gpus && has_room_beside_gpus(shard, p),
+                Wants::Any => draw(p) > 0,
+            };
+            enough && p.up && fits(self.moment.policy, shard, min, p)
+        };
+        let order = |a: &Placement, b: &Placement| {
+            b.rank.cmp(&a.rank).then(draw(b).cmp(&draw(a))).then(a.pin.cmp(&b.pin))
+        };
+        let places = self.placements.iter().enumerate().filter(good);
+        places.min_by(|(_, a), (_, b)| order(a, b)).map(|(p, _)| p)
+    }
+
+    fn start(&mut self, i: usize, p: usize) {
+        let Moment { policy, cluster, .. } = *self.moment;
+        let at = &mut self.placements[p];
+        let truly_idle = at.idle.saturating_sub(at.held_by_backfill);
+        let need = policy.shards[i].gpus.saturating_sub(truly_idle);
+        let stop = backfill::to_stop(&at.pin, &at.model, need, policy, cluster, &self.stopped);
+        self.stopped.extend(stop.iter().map(|(job, _)| *job));
+        at.held_by_backfill = at.held_by_backfill.saturating_sub(need);
+        let (pin, model) = (at.pin.clone(), at.model.clone());
+        let shard = &policy.shards[i];
+        give(self.placements, &pin, shard.gpus, shard);
+        self.starts.push(Start { shard: i, pin, model, stop });
+    }
+
+    fn why_not(&self, shard: &Shard, min: Option<u32>, rank: u32) -> Reason {
+        let policy = self.moment.policy;
+        let fit = || self.placements.iter().filter(|p| fits(policy, shard, min, p));
+        if !fit().any(|p| p.up) {
+            return Reason::FitNodesDown;
+        }
+        if fit().any(|p| p.up && p.free() >= shard.gpus) {
+            return Reason::NoCpusOrMemory;
+        }
+        let idle_but_reserved = fit().filter(|p| p.up).map(|p| p.reserved).sum();
+        Reason::QueueWait { rank, ahead: None, idle_but_reserved }
+    }
+
+    /// The answer of a class, for one of its shards.
+    fn again(&self, reason: &Reason, place: u32) -> Reason {
+        match reason {
+            Reason::QueueWait { idle_but_reserved, .. } => Reason::QueueWait {
+                rank: place,
+                ahead: self.first.clone().filter(|_| place > 1),
+                idle_but_reserved: *idle_but_reserved,
+            },
+            other => other.clone(),
+        }
+    }
+}
+
+/// What a placement must give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wants {
+    /// All GPUs, and CPUs and memory beside them.
+    Start,
+    /// (c): any idle GPU.
+    Any,
 }
 
 /// (b) take what became idle on the reserved placement, up to the need.
 fn collect_more(
-    state: &mut State,
-    shard: usize,
+    record: &mut ShardRecord,
     need: u32,
     pin: &Pin,
     gpus: u32,
@@ -162,7 +259,7 @@ fn collect_more(
     let at = placements.iter_mut().find(|p| p.pin == *pin)?;
     let more = at.free().min(need.saturating_sub(gpus));
     at.reserved += more;
-    if let Some(reservation) = &mut state.shards[shard].reservation {
+    if let Some(reservation) = &mut record.reservation {
         reservation.gpus += more;
     }
     Some(collecting(pin, gpus + more, need))

@@ -153,6 +153,11 @@ pub enum What {
         job: JobId,
         nodes: Vec<String>,
     },
+    /// What a person asked for by a command, and what was done about it.
+    Person {
+        by: String,
+        did: String,
+    },
 }
 
 impl What {

@@ -105,7 +105,8 @@ pub fn row_times(policy: &Policy, state: &State) -> Vec<(f64, bool)> {
             continue;
         }
         let (rows, time) = (u64::from(record.pace.rows), record.pace.time.as_f64());
-        match families.iter_mut().find(|(name, ..)| *name == record.id.family) {
+        // Shards of a family stand together: nearly always it is the last one.
+        match families.iter_mut().rev().find(|(name, ..)| *name == record.id.family) {
             Some(entry) => {
                 entry.1 += rows;
                 entry.2 += time;

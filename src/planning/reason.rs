@@ -12,7 +12,8 @@ use super::parking::{Seat, is_stuck};
 /// The reason that the record alone gives, whatever the cluster does: what a person or a rule
 /// decided. `None`: it depends on Slurm, and the last cycle's answer stands.
 pub fn standing(shard: &Shard, record: &ShardRecord) -> Option<Reason> {
-    let in_slurm = !matches!(record.slot, Slot::Free);
+    // Late files of a job that is over change nothing about a cap or a hold.
+    let in_slurm = matches!(record.slot, Slot::Live(_) | Slot::Submitting(_));
     if !in_slurm && is_done(shard, record) {
         return Some(Reason::Done);
     }

@@ -1,7 +1,31 @@
 //! ADAPTER: counting rows and money in the user's files.
+//!
+//! Reads only, and only regular files. What could not be read is a gap of that shard, and of no
+//! other.
 
+mod cache;
+mod glob;
+mod hash;
+mod ledger;
+mod log;
+mod open;
+mod pattern;
+mod row;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use self::cache::{Ledgers, Source};
+use self::glob::Reader;
+use self::ledger::{Count, Ledger};
+pub use self::log::log_since;
+use self::pattern::Pattern;
+use crate::model::id::JobId;
 use crate::model::observation::{Measured, Seen};
-use crate::model::policy::Shard;
+use crate::model::policy::{CostIn, RowsIn, Shard};
+use crate::model::units::Money;
 
 /// Reads the files of the shards it is given.
 pub trait Progress {
@@ -9,10 +33,127 @@ pub trait Progress {
     fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>>;
     /// The last lines of a job's output, most `lines`, cleaned of control characters; empty where
     /// there is no such file.
-    fn log_tail(
+    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Vec<String>;
+}
+
+/// Bytes of ledgers that one cycle reads at most, some seconds' worth: the lock is held meanwhile.
+/// What is left over is a gap, and is read in the cycles after.
+const BUDGET: u64 = 2 << 30;
+
+/// The user's files, and what is remembered of those read before.
+#[derive(Debug, Default)]
+pub struct Files {
+    ledgers: Ledgers,
+    changed: bool,
+}
+
+impl Files {
+    /// `cache` is what `cache_if_changed` gave in an earlier cycle. One that cannot be read is as
+    /// good as none: all is read anew.
+    pub fn new(cache: Option<&[u8]>) -> Files {
+        Files { ledgers: cache.and_then(cache::decode).unwrap_or_default(), changed: false }
+    }
+
+    /// What to keep for the next cycle; `None` where nothing new was read.
+    pub fn cache_if_changed(&self) -> Option<Vec<u8>> {
+        self.changed.then(|| cache::encode(&self.ledgers))
+    }
+
+    /// Rows by pattern were counted before, since that goes by folder.
+    fn measure_one(
         &mut self,
         shard: &Shard,
-        job: crate::model::id::JobId,
-        lines: usize,
-    ) -> Vec<String>;
+        globbed: Option<Seen<u32>>,
+        budget: &mut u64,
+    ) -> Seen<Measured> {
+        let cost = match &shard.cost {
+            Some(CostIn::Jsonl { path, field }) => Some((path, field)),
+            Some(CostIn::GpuHour(_)) | None => None,
+        };
+        let (rows, cost) = match &shard.done {
+            RowsIn::Glob(_) => {
+                let rows = globbed.transpose()?.unwrap_or_default();
+                (Reading { rows: rows.into(), ..Reading::default() }, cost)
+            }
+            // Rows and money in one file: it is read once.
+            RowsIn::Jsonl { path, key } => {
+                let (here, elsewhere) = match cost {
+                    Some((ledger, field)) if ledger == path => (Some(field.clone()), None),
+                    elsewhere => (None, elsewhere),
+                };
+                (
+                    self.read(path, Count { rows: Some(key.clone()), field: here }, budget)?,
+                    elsewhere,
+                )
+            }
+        };
+        let money = match cost {
+            Some((path, field)) => {
+                self.read(path, Count { rows: None, field: Some(field.clone()) }, budget)?
+            }
+            None => Reading::default(),
+        };
+        Ok(Measured {
+            rows: u32::try_from(rows.rows).unwrap_or(u32::MAX),
+            spent: money.spent.or(rows.spent),
+            bad_lines: rows.bad.saturating_add(money.bad),
+        })
+    }
+
+    fn read(&mut self, path: &Path, count: Count, budget: &mut u64) -> Seen<Reading> {
+        let source = Source { path: path.as_os_str().to_owned(), count: count.clone() };
+        let ledger = self.ledgers.entry(source).or_default();
+        let mark = |l: &Ledger| (l.inode, l.length, l.modified, l.offset);
+        let before = mark(ledger);
+        let read = ledger.refresh(path, &count, budget);
+        self.changed |= before != mark(ledger);
+        let spent = count.field.as_ref().map(|_| ledger.spent);
+        read.map(|()| Reading { rows: ledger.rows(&count), spent, bad: ledger.bad })
+    }
+}
+
+/// What one file says.
+#[derive(Debug, Default)]
+struct Reading {
+    rows: u64,
+    spent: Option<Money>,
+    bad: u64,
+}
+
+impl Progress for Files {
+    fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>> {
+        let mut budget = BUDGET;
+        let globbed = count_by_pattern(shards);
+        shards
+            .iter()
+            .zip(globbed)
+            .map(|(shard, rows)| self.measure_one(shard, rows, &mut budget))
+            .collect()
+    }
+
+    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Vec<String> {
+        // A log is only shown: one that cannot be read says so in its place.
+        log::tail(&shard.log_dir.join(format!("{job}.out")), lines)
+            .unwrap_or_else(|gap| vec![gap.to_string()])
+    }
+}
+
+/// Folder by folder, so that one that many shards share is read once.
+fn count_by_pattern(shards: &[&Shard]) -> Vec<Option<Seen<u32>>> {
+    let mut counts: Vec<Option<Seen<u32>>> = shards.iter().map(|_| None).collect();
+    let mut patterns = Vec::new();
+    for (shard, count) in shards.iter().zip(&mut counts) {
+        if let RowsIn::Glob(text) = &shard.done {
+            match Pattern::parse(text) {
+                Ok(pattern) => patterns.push((pattern, count)),
+                Err(gap) => *count = Some(Err(gap)),
+            }
+        }
+    }
+    patterns.sort_by(|(a, _), (b, _)| a.folder.cmp(&b.folder));
+    let mut reader = Reader::default();
+    for (pattern, count) in patterns {
+        *count = Some(reader.count(&pattern));
+    }
+    counts
 }

@@ -37,7 +37,7 @@ impl<W: Work> Cluster<W> {
             }
             // Held and not yet eligible jobs are in no list (section 6, last point).
             let eligible =
-                !job.held && (job.is_running() || job.restarts > 0 || job.begin <= known);
+                job.held.is_none() && (job.is_running() || job.restarts > 0 || job.begin <= known);
             if !job.is_over() && job.submitted <= known && eligible {
                 let qos = self.qos.get(job.qos).map_or("", |qos| qos.name.as_str());
                 let node = match &job.phase {

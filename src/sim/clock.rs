@@ -63,8 +63,10 @@ impl<W: Work> Cluster<W> {
         let (now, keep) = (self.now, self.site.min_job_age);
         let jobs = &self.jobs;
         self.queue.retain(|&place| {
-            let ended = jobs.get(place).and_then(|job| job.ended());
-            ended.is_none_or(|at| at + keep > now)
+            let gone = |job: &super::job::Job| {
+                job.shown_as.is_none() && job.ended().is_some_and(|at| at + keep <= now)
+            };
+            !jobs.get(place).is_some_and(gone)
         });
     }
 

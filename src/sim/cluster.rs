@@ -13,76 +13,11 @@ use super::faults::{Calls, Faults};
 use super::hardware::{Gpus, NodeState, SimNode};
 use super::job::{Job, Phase, Program};
 use super::rows::Rows;
+use super::site::{Controller, PreemptMode, Site};
 use super::work::Work;
 use crate::model::cluster::EndWord;
 use crate::model::id::JobId;
 use crate::model::units::{Secs, Time};
-
-/// How the site has set up its Slurm. May be changed at any moment of a scenario.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Site {
-    /// From a change to the scheduler's acting on it; measured 0.1-4 s (facts, section 6 i).
-    /// With 0 a submit on an idle node is RUNNING at once.
-    pub sched_delay: Secs,
-    /// How long a job that is over stays in squeue (MinJobAge).
-    pub min_job_age: Secs,
-    /// From an event to accounting's knowing of it.
-    pub accounting_lag: Secs,
-    pub accounting: Accounting,
-    /// AccountingStoreFlags=job_comment: comments appear in accounting, at the end of a job.
-    pub stores_comments: bool,
-    /// Lower jobs start wherever they fit (what sched and bf together do for a small queue of jobs
-    /// without time limits). Else no job starts on a node that a higher, waiting one could use.
-    pub backfill: bool,
-    /// Priority points that a job has gained after `age_max` in the queue.
-    pub age_weight: u64,
-    pub age_max: Secs,
-    /// Most jobs of one user that are pending or running in one QOS.
-    pub max_submit: Option<usize>,
-}
-
-impl Default for Site {
-    fn default() -> Site {
-        Site {
-            sched_delay: Secs(1),
-            min_job_age: Secs(300),
-            accounting_lag: Secs(0),
-            accounting: Accounting::On,
-            stores_comments: false,
-            backfill: true,
-            age_weight: 100,
-            age_max: Secs(7 * 86_400),
-            max_submit: None,
-        }
-    }
-}
-
-/// slurmdbd, as sacct meets it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Accounting {
-    On,
-    /// Should be there and does not answer.
-    Down,
-    /// accounting_storage/none.
-    Off,
-}
-
-/// slurmctld, as all other commands meet it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Controller {
-    Up,
-    Down,
-    /// Takes requests, answers none, and does what it was asked once it goes on (section 3).
-    Stalled,
-}
-
-/// What becomes of a job of this QOS that is preempted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PreemptMode {
-    /// Comes back under its id after two minutes, unless it was submitted with --no-requeue.
-    Requeue,
-    Cancel,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Qos {
@@ -331,7 +266,8 @@ impl<W: Work> Cluster<W> {
             nice: new.nice,
             time_limit: new.time_limit,
             requeue: new.requeue,
-            held: false,
+            held: None,
+            shown_as: None,
             begin: self.now,
             program: new.program,
             phase: Phase::Pending,

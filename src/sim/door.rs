@@ -1,11 +1,12 @@
 //! The cluster as one user meets it: the trait `Slurm`, with the faults on the way.
 
-use super::cluster::{Accounting, Cluster, Controller};
+use super::cluster::Cluster;
 use super::effect::Effect;
 use super::faults::{Command, DBD, Fault, Hit};
 use super::hardware::NodeState;
 use super::job::Phase;
 use super::rows::Rows;
+use super::site::{Accounting, Controller};
 use super::work::Work;
 use crate::model::cluster::{Node, QueueJob};
 use crate::model::id::JobId;
@@ -66,7 +67,7 @@ impl<W: Work> Cluster<W> {
                 false
             }
             Some(Fault::Silent) => matches!(effect(), Effect::Submit { .. }),
-            Some(Fault::Error | Fault::Hang) => false,
+            Some(Fault::Error | Fault::Hang | Fault::Bare) => false,
         }
     }
 
@@ -99,8 +100,13 @@ impl<W: Work> Door<'_, W> {
         }
     }
 
-    fn read(&mut self, command: Command) -> Seen<()> {
-        self.cluster.trouble(command).map_or(Ok(()), |hit| Err(gap(command, &hit)))
+    /// False: a header and no rows.
+    fn read(&mut self, command: Command) -> Seen<bool> {
+        match self.cluster.trouble(command) {
+            None => Ok(true),
+            Some(Hit { fault: Fault::Bare, .. }) => Ok(false),
+            Some(hit) => Err(gap(command, &hit)),
+        }
     }
 }
 
@@ -111,28 +117,30 @@ impl<W: Work> Slurm for Door<'_, W> {
         // Both are under way before either answers, so both have their luck.
         let nodes = self.read(Command::Sinfo);
         let jobs = self.jobs(scope)?;
-        nodes?;
-        Ok(observation::Cluster { jobs, nodes: self.cluster.sinfo(), me: self.uid })
+        let nodes = if nodes? { self.cluster.sinfo() } else { Vec::new() };
+        Ok(observation::Cluster { jobs, nodes, me: self.uid })
     }
 
     fn jobs(&mut self, scope: Scope) -> Seen<Vec<QueueJob>> {
         self.cluster.calls.squeue += 1;
-        self.read(Command::Squeue)?;
+        if !self.read(Command::Squeue)? {
+            return Ok(Vec::new());
+        }
         Ok(self.cluster.squeue(self.who(scope)))
     }
 
     fn past(&mut self, ask: &PastAsk) -> Seen<Vec<PastJob>> {
         self.cluster.calls.sacct += 1;
-        self.read(Command::Sacct)?;
+        let rows = self.read(Command::Sacct)?;
         self.cluster.accounting_answers(Command::Sacct)?;
-        Ok(self.cluster.sacct(self.uid, ask))
+        Ok(if rows { self.cluster.sacct(self.uid, ask) } else { Vec::new() })
     }
 
     fn qos_gpus(&mut self, qos: &str) -> Seen<Option<u32>> {
         self.cluster.calls.sacctmgr += 1;
-        self.read(Command::Sacctmgr)?;
+        let rows = self.read(Command::Sacctmgr)?;
         self.cluster.accounting_answers(Command::Sacctmgr)?;
-        Ok(self.cluster.qos.iter().find(|q| q.name == qos).and_then(|q| q.gpus))
+        Ok(self.cluster.qos.iter().find(|q| rows && q.name == qos).and_then(|q| q.gpus))
     }
 
     fn submit(&mut self, request: &Request) -> Submitted {
@@ -201,7 +209,7 @@ impl<W: Work> Cluster<W> {
 fn asked(command: Command, jobs: &[JobId], hit: Option<Hit>, answer: Result<(), String>) -> Asked {
     match (hit, answer) {
         (None, Ok(())) => Asked::Done,
-        (Some(Hit { fault: Fault::Silent, .. }), _) => Asked::Done,
+        (Some(Hit { fault: Fault::Silent | Fault::Bare, .. }), _) => Asked::Done,
         (None, Err(text)) => Asked::Failed(format!("{}: exit code 1: {text}", command.word())),
         (Some(mut hit), _) => {
             if command == Command::Scontrol && !hit.scripted {
@@ -223,7 +231,7 @@ fn said(command: Command, hit: &Hit) -> String {
         Fault::Hang | Fault::HangDone | Fault::HangLate(_) => {
             format!("{word}: no answer by the deadline, ended")
         }
-        Fault::Silent => format!("{word}: exit code 0, printed nothing"),
+        Fault::Silent | Fault::Bare => format!("{word}: exit code 0, printed nothing"),
         Fault::Torn => format!("{word}: exit code 0, the output breaks off"),
         Fault::Error | Fault::LostReply | Fault::FalseAlarm => {
             format!("{word}: exit code 1: {}", hit.text)
@@ -237,7 +245,7 @@ fn gap(command: Command, hit: &Hit) -> Gap {
         Fault::Hang | Fault::HangDone | Fault::HangLate(_) => {
             (GapKind::TimedOut, "no answer by the deadline, ended".to_owned())
         }
-        Fault::Silent => {
+        Fault::Silent | Fault::Bare => {
             (GapKind::Unreadable, "exit code 0, printed nothing where a header is due".to_owned())
         }
         Fault::Torn => (GapKind::Unreadable, "the last line breaks off".to_owned()),

@@ -4,9 +4,10 @@
 
 use super::ask::{self, Ask};
 use super::clock::Then;
-use super::cluster::{Accounting, Cluster, Controller, NewJob};
+use super::cluster::{Cluster, NewJob};
 use super::hardware::NodeState;
 use super::job::Program;
+use super::site::{Accounting, Controller};
 use super::work::Work;
 use crate::model::cluster::EndWord;
 use crate::model::id::JobId;
@@ -161,41 +162,6 @@ impl<W: Work> Cluster<W> {
         let id = self.enqueue(new);
         self.catch_up();
         Ok(id)
-    }
-
-    /// Ends a job as its own program would.
-    pub fn finish(&mut self, id: JobId, end: EndWord, exit: &'static str) -> Result<(), String> {
-        let place = self.place_of(id).ok_or_else(|| format!("no job {id}"))?;
-        self.leave(place, end, exit, None, Then::Over);
-        self.catch_up();
-        Ok(())
-    }
-
-    /// scancel by the admin.
-    pub fn admin_cancels(&mut self, id: JobId) -> Result<(), String> {
-        self.scancel(0, &[id])?;
-        self.catch_up();
-        Ok(())
-    }
-
-    /// scontrol hold by its owner: JobHeldUser, priority 0.
-    pub fn hold(&mut self, id: JobId) -> Result<(), String> {
-        self.set_held(id, true)
-    }
-
-    pub fn release(&mut self, id: JobId) -> Result<(), String> {
-        self.set_held(id, false)
-    }
-
-    fn set_held(&mut self, id: JobId, held: bool) -> Result<(), String> {
-        let place = self.place_of(id).ok_or_else(|| format!("no job {id}"))?;
-        if let Some(job) = self.jobs.get_mut(place).filter(|job| !job.is_over()) {
-            job.held = held;
-            job.reason = if held { "JobHeldUser".into() } else { "None".into() };
-        }
-        self.changed();
-        self.catch_up();
-        Ok(())
     }
 
     pub fn node_up(&mut self, name: &str) -> Result<(), String> {

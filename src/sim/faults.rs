@@ -72,10 +72,14 @@ pub enum Fault {
     Torn,
     /// Done in full, and yet an error and a non-zero rc.
     FalseAlarm,
+    /// A reading with its header and not one row, rc 0: a filter in the environment, or a
+    /// controller that has not read its state yet. Looks like the truth, so it is in no mix; a
+    /// change is not made.
+    Bare,
 }
 
 impl Fault {
-    /// Every kind, once.
+    /// Every kind that can be told from the truth, once.
     pub const MIX: [Fault; 8] = [
         Fault::Error,
         Fault::LostReply,

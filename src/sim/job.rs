@@ -72,7 +72,10 @@ pub struct Job {
     pub(super) nice: i64,
     pub(super) time_limit: Option<Secs>,
     pub(super) requeue: bool,
-    pub(super) held: bool,
+    /// Kept from starting, with the reason that squeue gives.
+    pub(super) held: Option<&'static str>,
+    /// A state word that squeue shows instead of the true one.
+    pub(super) shown_as: Option<&'static str>,
     /// Not to be started before this.
     pub(super) begin: Time,
     pub(super) program: Program,
@@ -123,6 +126,10 @@ impl Job {
             (Phase::Running(_), _) => JobState::Running,
             (Phase::Over, Some(stay)) => JobState::Over(stay.end),
             (Phase::Pending | Phase::Over, _) => JobState::Pending,
+        };
+        let state = match self.shown_as {
+            Some(word) => JobState::Alive(word.to_owned()),
+            None => state,
         };
         let started = self.started().or(over.and_then(|stay| stay.started));
         let ends = match over {

@@ -29,21 +29,26 @@ mod events;
 mod faults;
 mod hardware;
 mod job;
+mod meddling;
 mod proof;
 mod rng;
 mod rows;
 mod schedule;
+mod site;
+mod table;
 mod trouble;
 mod work;
 
-pub use cluster::{Accounting, Cluster, Controller, PreemptMode, Site};
+pub use cluster::Cluster;
 pub use door::Door;
 pub use events::{Event, Stranger};
 pub use faults::{Calls, Command, Fault, Faults};
 pub use job::{Job, Program, Stay};
 pub use proof::{Overlap, without_attempt};
 pub use rng::Rng;
-pub use rows::{Rows, Table};
+pub use rows::Rows;
+pub use site::{Accounting, Controller, PreemptMode, Site};
+pub use table::Table;
 pub use trouble::Trouble;
 pub use work::{Lasting, Run, Start, Work};
 

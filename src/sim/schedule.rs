@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use super::clock::Then;
-use super::cluster::{Cluster, Controller, PreemptMode};
+use super::cluster::Cluster;
 use super::hardware::{NodeState, SimNode, Taken};
 use super::job::{Job, Phase};
+use super::site::{Controller, PreemptMode};
 use super::work::Work;
 use crate::model::cluster::EndWord;
 use crate::model::units::Time;
@@ -31,7 +32,7 @@ enum Verdict {
 impl<W: Work> Cluster<W> {
     /// The number that squeue prints: 0 while it is held, else at least 1.
     pub(super) fn priority(&self, job: &Job) -> u64 {
-        if job.held {
+        if job.held.is_some() {
             return 0;
         }
         let qos = self.qos.get(job.qos).map_or(0, |qos| qos.priority * POINTS_PER_QOS_PRIORITY);
@@ -84,11 +85,7 @@ impl<W: Work> Cluster<W> {
         let mut order: Vec<(Reverse<u64>, Time, usize)> = Vec::new();
         for &place in &self.queue {
             let Some(job) = self.jobs.get(place).filter(|job| job.is_pending()) else { continue };
-            let kept = match job {
-                job if job.held => Some("JobHeldUser"),
-                job if job.begin > self.now => Some("BeginTime"),
-                _ => None,
-            };
+            let kept = job.held.or((job.begin > self.now).then_some("BeginTime"));
             match kept {
                 None => order.push((Reverse(self.priority(job)), job.submitted, place)),
                 Some(word) => {

@@ -1,6 +1,24 @@
 //! ADAPTER: Slurm by its shell commands, behind one trait in our own nouns.
 //!
-//! Batch-shaped: a cycle asks once for all, whatever the number of shards.
+//! Batch-shaped: a cycle asks once for all, whatever the number of shards. What a command is asked and
+//! how its answer is read stand side by side in one file per command, without any IO; `real` puts them
+//! to work. Nothing here decides anything.
+
+pub mod command;
+pub mod environment;
+pub mod error;
+pub mod gres;
+pub mod hostlist;
+pub mod real;
+pub mod rows;
+pub mod sacct;
+pub mod sbatch;
+pub mod scancel;
+pub mod scontrol;
+pub mod sinfo;
+pub mod squeue;
+pub mod state;
+pub mod time;
 
 use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;

@@ -1,1 +1,267 @@
+//! ADAPTER: what is remembered between cycles, on disk: lock, atomic replace, disk form, journal.
+//!
+//! Only a locked store can save: the lock is a type. A file that cannot be understood is never
+//! replaced. Nothing here knows what a state means.
 
+mod error;
+mod file;
+mod journal;
+mod lock;
+mod v1;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use self::error::StoreError;
+use self::file::{Stamp, beside};
+use self::v1::Unreadable;
+use crate::model::state::State;
+
+/// A state file and the files beside it: `<state>.lock`, `<state>.bak`, `<state>.progress` and
+/// `journal.jsonl`.
+#[derive(Debug, Clone)]
+pub struct Store {
+    path: PathBuf,
+    project: Option<String>,
+}
+
+impl Store {
+    pub fn at(path: PathBuf) -> Store {
+        Store { path, project: None }
+    }
+
+    /// Refuses the state of any other project.
+    pub fn of_project(self, project: &str) -> Store {
+        Store { project: Some(project.to_owned()), ..self }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn journal_path(&self) -> PathBuf {
+        journal::path_for(&self.path)
+    }
+
+    /// The last good state before the present one.
+    pub fn backup_path(&self) -> PathBuf {
+        beside(&self.path, ".bak")
+    }
+
+    /// The state without a lock, for those who only look. `None`: there is none and never was.
+    pub fn read(&self) -> Result<Option<State>, StoreError> {
+        Ok(self.look()?.map(|(state, _)| state))
+    }
+
+    /// The last lines of the journal, oldest first, from at most `bytes` of its end.
+    pub fn journal_tail(&self, bytes: u64) -> io::Result<Vec<serde_json::Value>> {
+        journal::tail(&self.journal_path(), bytes)
+    }
+
+    /// Takes the lock, or leaves with `Busy` after about `wait`; zero does not wait at all. Makes
+    /// the folder where there is none.
+    pub fn lock(&self, wait: Duration) -> Result<Locked, StoreError> {
+        if self.path.file_name().is_none() {
+            let what = "the path of a state must end in a file name".to_owned();
+            return Err(StoreError::NotAFile { path: self.path.clone(), what });
+        }
+        let folder = file::folder_of(&self.path);
+        std::fs::create_dir_all(folder).map_err(StoreError::io("make the folder", folder))?;
+        let lock = lock::take(&beside(&self.path, ".lock"), wait)?;
+        Ok(Locked { store: self.clone(), known: None, _lock: lock })
+    }
+
+    fn look(&self) -> Result<Option<(State, Stamp)>, StoreError> {
+        let mut found = file::read(&self.path)?;
+        if found.is_none() {
+            let Some(evidence) = self.evidence()? else { return Ok(None) };
+            // Looked at again: the very first save may have come between the two looks.
+            found = file::read(&self.path)?;
+            if found.is_none() {
+                return Err(StoreError::Vanished {
+                    path: self.path.clone(),
+                    backup: evidence == self.backup_path(),
+                    evidence,
+                });
+            }
+        }
+        match found {
+            Some((bytes, stamp)) => Ok(Some((self.decode(&self.path, &bytes)?, stamp))),
+            None => Ok(None),
+        }
+    }
+
+    fn decode(&self, path: &Path, bytes: &[u8]) -> Result<State, StoreError> {
+        let path = path.to_owned();
+        let state = match v1::decode(bytes) {
+            Ok(state) => state,
+            Err(Unreadable::Newer(found)) => {
+                return Err(StoreError::NewerVersion { path, found, known: v1::VERSION });
+            }
+            Err(Unreadable::Damaged(what)) => {
+                let backup = Some(self.backup_path()).filter(|b| *b != path && b.is_file());
+                return Err(StoreError::Damaged { path, what, backup });
+            }
+        };
+        match &self.project {
+            Some(expected) if *expected != state.project => Err(StoreError::WrongProject {
+                path,
+                found: state.project,
+                expected: expected.clone(),
+            }),
+            _ => Ok(state),
+        }
+    }
+
+    /// What says that there was a state here, where there is none.
+    fn evidence(&self) -> Result<Option<PathBuf>, StoreError> {
+        let backup = self.backup_path();
+        if file::stamp(&backup)?.is_some() {
+            return Ok(Some(backup));
+        }
+        let journal = self.journal_path();
+        let mentions = journal::mentions(&journal, self.project.as_deref())
+            .map_err(StoreError::io("read it", &journal))?;
+        Ok(mentions.then_some(journal))
+    }
+}
+
+/// The store while its lock is held; dropping it gives the lock back.
+#[derive(Debug)]
+pub struct Locked {
+    store: Store,
+    known: Option<Known>,
+    /// Held for its lock alone.
+    _lock: File,
+}
+
+/// What is on disk, as this holder of the lock last saw or wrote it.
+#[derive(Debug)]
+struct Known {
+    stamp: Option<Stamp>,
+    instance: Option<String>,
+    project: Option<String>,
+    /// Generation when this holder first looked: what is saved descends from it.
+    base: u64,
+    generation: u64,
+}
+
+impl Locked {
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The state; `None`: there is none and never was.
+    pub fn load(&mut self) -> Result<Option<State>, StoreError> {
+        let found = self.store.look()?;
+        let state = found.as_ref().map(|(state, _)| state);
+        let generation = state.map_or(0, |s| s.generation);
+        self.known = Some(Known {
+            stamp: found.as_ref().map(|(_, stamp)| *stamp),
+            instance: state.map(|s| s.instance.clone()),
+            project: state.map(|s| s.project.clone()),
+            base: generation,
+            generation,
+        });
+        Ok(found.map(|(state, _)| state))
+    }
+
+    /// Replaces the file, and returns the generation it was given: that of `state`, or one more
+    /// than the file's where the caller did not count. On disk it always grows.
+    ///
+    /// Refuses where the file cannot be understood, is not the one that was loaded, or where
+    /// `state` is older than it.
+    pub fn save(&mut self, state: &State) -> Result<u64, StoreError> {
+        if self.known.is_none() {
+            self.load()?;
+        }
+        let path = &self.store.path;
+        let Some(known) = &mut self.known else {
+            let what = "it could not be looked at first".to_owned();
+            return Err(StoreError::Stolen { path: path.clone(), what });
+        };
+        let stolen = |what: String| StoreError::Stolen { path: path.clone(), what };
+        for project in [&self.store.project, &known.project].into_iter().flatten() {
+            if *project != state.project {
+                return Err(StoreError::WrongProject {
+                    path: path.clone(),
+                    found: state.project.clone(),
+                    expected: project.clone(),
+                });
+            }
+        }
+        if let Some(instance) = known.instance.as_ref().filter(|i| **i != state.instance) {
+            return Err(stolen(format!("it is of instance {instance}, not {}", state.instance)));
+        }
+        if state.generation < known.base {
+            return Err(stolen(format!(
+                "it is newer (generation {}) than what was to be saved ({})",
+                known.base, state.generation
+            )));
+        }
+        if file::stamp(path)? != known.stamp {
+            return Err(stolen("somebody else wrote it since it was read".to_owned()));
+        }
+        let generation = state.generation.max(known.generation.saturating_add(1));
+        let bytes = v1::encode(state, generation).map_err(|error| {
+            StoreError::io("spell the state as JSON", path)(io::Error::other(error))
+        })?;
+        let replaced = file::replace(path, &self.store.backup_path(), &bytes);
+        // Also after an error: the rename may have taken place before it.
+        known.stamp = file::stamp(path)?;
+        replaced?;
+        known.generation = generation;
+        known.instance = Some(state.instance.clone());
+        known.project = Some(state.project.clone());
+        Ok(generation)
+    }
+
+    /// Puts the last good state in the place of one that is damaged or gone, which stays beside
+    /// it as `<state>.damaged`. A state that can be read is never given up for an older one.
+    pub fn take_over_backup(&mut self) -> Result<State, StoreError> {
+        match self.store.look() {
+            Err(StoreError::Damaged { .. } | StoreError::Vanished { .. }) => {}
+            Err(other) => return Err(other),
+            Ok(_) => {
+                let what = "there is nothing to repair: it is readable, or never was".to_owned();
+                return Err(StoreError::Stolen { path: self.store.path.clone(), what });
+            }
+        }
+        let backup = self.store.backup_path();
+        let Some((bytes, _)) = file::read(&backup)? else {
+            return Err(StoreError::io("find a backup", &backup)(io::ErrorKind::NotFound.into()));
+        };
+        let state = self.store.decode(&backup, &bytes)?;
+        file::restore(&self.store.path, &beside(&self.store.path, ".damaged"), &bytes)?;
+        self.load()?;
+        Ok(state)
+    }
+
+    /// Appends to the journal, one line each. A failure is worth telling, not worth failing for.
+    pub fn journal(&mut self, lines: &[serde_json::Value]) -> io::Result<()> {
+        let known = self.known.as_ref().and_then(|known| known.project.as_deref());
+        let project = self.store.project.as_deref().or(known);
+        journal::append(&self.store.journal_path(), project, lines)
+    }
+
+    /// Bytes that `write_cache` kept; `None` where there are none to be had. What is in them is
+    /// for their writer to judge.
+    pub fn read_cache(&self) -> Option<Vec<u8>> {
+        // Unreadable is as good as none: it is made anew from the user's files.
+        file::read(&self.cache_path()).ok().flatten().map(|(bytes, _)| bytes)
+    }
+
+    /// Never half written, but perhaps lost in a crash.
+    pub fn write_cache(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        file::replace_cache(&self.cache_path(), bytes)
+    }
+
+    fn cache_path(&self) -> PathBuf {
+        beside(&self.store.path, ".progress")
+    }
+}

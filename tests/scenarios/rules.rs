@@ -285,7 +285,14 @@ fn reasons(policy: &Policy, state: &State) {
             Slot::Submitting(_) => {
                 matches!(why, Reason::OutcomeUnknown { .. } | Reason::Submitted)
             }
-            Slot::Settling(_) => matches!(why, Reason::Settling { .. }),
+            // Late files change nothing about a cap or about what a person asked for.
+            Slot::Settling(_) => matches!(
+                why,
+                Reason::Settling { .. }
+                    | Reason::OverCap { .. }
+                    | Reason::HeldByPerson { .. }
+                    | Reason::Cancelled { .. }
+            ),
             Slot::Free if record.finished.is_some() => *why == Reason::Done,
             Slot::Free => !matches!(why, Reason::Running { .. } | Reason::PendingInSlurm { .. }),
         };

@@ -1,0 +1,63 @@
+//! The part of `babysit check` that compares shards.toml with the cluster.
+
+use crate::model::observation::Cluster;
+use crate::model::policy::{Lane, Policy};
+use crate::model::reason::Reason;
+use crate::model::state::State;
+use crate::output::check::{Finding, Weight};
+use crate::planning::fit::{unfit, unknown_models};
+use crate::slurm::Slurm;
+use crate::slurm::real::RealSlurm;
+
+use super::context::Campaign;
+
+/// Does Slurm know the lanes' QOS?
+pub fn lanes(policy: &Policy, slurm: &mut RealSlurm, findings: &mut Vec<Finding>) {
+    let Some(lanes) = &policy.lanes else { return };
+    for lane in [Lane::Own, Lane::Extra] {
+        let Some(qos) = &lanes.spec(lane).qos else { continue };
+        match slurm.qos_gpus(qos) {
+            Ok(None) if lane == Lane::Own && lanes.own_gpus.is_none() => {
+                let text = format!(
+                    "[own]: Slurm sets no GPU limit on QOS `{qos}`, so every shard goes to own; \
+                     set `gpus` to your share of it"
+                );
+                findings.push(Finding::new(Weight::Warning, text));
+            }
+            Ok(_) => {}
+            Err(gap) => {
+                let text = format!("[{}]: QOS `{qos}` could not be looked up: {gap}", lane.word());
+                findings.push(Finding::new(Weight::Person, text));
+            }
+        }
+    }
+}
+
+/// Models without a tier, and shards that no placement can hold.
+pub fn placements(
+    campaign: &Campaign,
+    state: &State,
+    cluster: &Cluster,
+    findings: &mut Vec<Finding>,
+) {
+    let policy = &campaign.loaded.policy;
+    if !policy.tiers.is_empty() {
+        for model in unknown_models(policy, cluster) {
+            let text = format!("GPU model `{model}` is in no tier; add it under [tiers] to use it");
+            findings.push(Finding::new(Weight::Warning, text));
+        }
+    }
+    for (shard, reason) in policy.shards.iter().zip(unfit(policy, state, cluster)) {
+        if let Some(Reason::NoFit { asked, largest }) = reason {
+            let (key, line) = campaign.loaded.shard_key(&shard.id, "gpus");
+            let place = line.map_or(String::new(), |line| {
+                format!("{}:{line}: {key}: ", campaign.loaded.path.display())
+            });
+            let text = format!(
+                "{place}NO_FIT_PLACEMENT: {} asks for {}; the largest there is: {}",
+                shard.id, asked, largest
+            );
+            findings.push(Finding::new(Weight::NoFit, text));
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The locked state file as the engine's checkpoint.
+
+use crate::engine::Checkpoint;
+use crate::model::state::State;
+use crate::output::journal;
+use crate::planning::event::Event;
+use crate::store::Locked;
+
+pub struct Keep<'a> {
+    pub locked: &'a mut Locked,
+    /// What could not be written to the journal; told once, fails nothing.
+    pub trouble: Option<String>,
+}
+
+impl Checkpoint for Keep<'_> {
+    fn save(&mut self, state: &mut State) -> anyhow::Result<()> {
+        let mut next = state.clone();
+        next.generation = next.generation.saturating_add(1);
+        state.generation = self.locked.save(&next)?;
+        Ok(())
+    }
+
+    fn journal(&mut self, events: &[Event]) {
+        let lines: Vec<_> = events.iter().map(journal::json).collect();
+        if let Err(error) = self.locked.journal(&lines) {
+            let path = self.locked.store().journal_path();
+            self.trouble =
+                Some(format!("babysit: the journal {} cannot be written: {error}", path.display()));
+        }
+    }
+}
+
+/// For a dry run: it asks for no save, and one would be refused.
+pub struct Nothing;
+
+impl Checkpoint for Nothing {
+    fn save(&mut self, _: &mut State) -> anyhow::Result<()> {
+        anyhow::bail!("a dry run saves nothing")
+    }
+    fn journal(&mut self, _: &[Event]) {}
+}

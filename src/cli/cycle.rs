@@ -1,0 +1,75 @@
+//! One cycle under the lock, with the real hands; `tick` and `loop` share it.
+
+use std::time::Duration;
+
+use crate::engine::{self, Hands, Outcome, Report};
+use crate::model::state::State;
+use crate::progress::Files;
+
+use super::checkpoint::Keep;
+use super::context::{Campaign, Context};
+use super::exit::Stop;
+use super::slurm;
+
+/// What a cycle left behind.
+pub struct Cycle {
+    pub report: Report,
+    pub state: State,
+}
+
+/// Loads, ticks, saves. A lock that another tick holds is not waited for.
+pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
+    let policy = &campaign.loaded.policy;
+    let (mut locked, mut state) = cx.lock(campaign, Duration::ZERO)?;
+    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)());
+    let mut files = Files::new(locked.read_cache().as_deref());
+    let mut keep = Keep { locked: &mut locked, trouble: None };
+    let mut hands = Hands {
+        policy,
+        slurm: &mut slurm,
+        progress: &mut files,
+        checkpoint: &mut keep,
+        now: (cx.clock)(),
+        seed: (cx.seed)(),
+    };
+    let report = engine::tick(&mut hands, &mut state);
+    if let Some(trouble) = &keep.trouble {
+        cx.talk.say(trouble);
+    }
+    // Without it the next cycle reads the files from their beginning; nothing else is lost.
+    if let Some(Err(error)) = files.cache_if_changed().map(|bytes| locked.write_cache(&bytes)) {
+        cx.talk.aside(&format!("babysit: {error}"));
+    }
+    Ok(Cycle { report, state })
+}
+
+/// Skips in a row at which cron's mail says so: the first, then ever more rarely. In a terminal
+/// and with -v each one is told.
+pub fn is_told(skipped_in_a_row: u32) -> bool {
+    matches!(skipped_in_a_row, 1 | 10 | 100 | 1_000 | 10_000)
+}
+
+/// Sentences of what is worth a person's attention. A skipped cycle is told apart from them.
+pub fn news(report: &Report) -> String {
+    use crate::output::journal::line;
+    use crate::planning::event::What;
+    let worth = |what: &What| what.is_news() && !matches!(what, What::CycleSkipped { .. });
+    let events = report.events.iter().filter(|event| worth(&event.what));
+    events.map(|event| format!("{}\n", line(event))).collect()
+}
+
+/// On stderr, where the outcome is not the usual one.
+pub fn tell_outcome(cx: &Context, cycle: &Cycle) {
+    match &cycle.report.outcome {
+        Outcome::Ok => {}
+        Outcome::Skipped(why) => {
+            let row = cycle.state.last_tick.as_ref().map_or(1, |tick| tick.skipped_in_a_row);
+            let text = match row {
+                0 | 1 => format!("babysit: tick skipped, nothing was decided: {why}"),
+                row => format!("babysit: {row} ticks skipped in a row, nothing was decided: {why}"),
+            };
+            if is_told(row) { cx.talk.say(&text) } else { cx.talk.aside(&text) }
+        }
+        Outcome::Failed(why) => cx.talk.insist(&format!("babysit: tick failed: {why}")),
+    }
+}

@@ -1,0 +1,37 @@
+//! The real Slurm, made from shards.toml and the surroundings.
+
+use crate::config::Surroundings;
+use crate::model::policy::Policy;
+use crate::planning::plan::{Action, Plan};
+use crate::slurm::real::{Environment, RealSlurm};
+
+pub fn real(policy: &Policy, s: &Surroundings, seed: u64) -> RealSlurm {
+    let var = |name: &str| s.var(name).map(str::to_owned);
+    let environment = Environment {
+        me: rustix::process::getuid().as_raw(),
+        path: var("PATH"),
+        home: var("HOME"),
+        user: var("USER").or_else(|| var("LOGNAME")),
+        shell: var("SHELL"),
+        lang: var("LANG"),
+        slurm_conf: var("SLURM_CONF"),
+        extra: Vec::new(),
+    };
+    RealSlurm::new(&policy.slurm, environment, seed)
+}
+
+/// The shell lines that each action of a plan stands for.
+pub fn lines(slurm: &RealSlurm, plan: &Plan) -> Vec<Vec<String>> {
+    let lines = |action: &Action| match action {
+        Action::Submit(submit) => slurm.lines_for_submit(&submit.request),
+        Action::Update { change, jobs, .. } => {
+            slurm.lines_for_change(&jobs.iter().map(|j| j.job).collect::<Vec<_>>(), change)
+        }
+        Action::StopBackfill { command: Some(line), .. } => vec![line.clone()],
+        Action::StopBackfill { jobs, command: None, .. } => slurm.lines_for_cancel(jobs),
+        Action::Cancel { jobs, .. } => {
+            slurm.lines_for_cancel(&jobs.iter().map(|j| j.job).collect::<Vec<_>>())
+        }
+    };
+    plan.actions.iter().map(lines).collect()
+}

@@ -1,0 +1,94 @@
+//! `babysit tick [--dry-run]`
+
+use serde_json::json;
+
+use crate::engine::{self, Hands, Outcome, Report};
+use crate::output::{journal, plan};
+use crate::progress::Files;
+
+use super::checkpoint::Nothing;
+use super::context::Context;
+use super::cycle::{self, news, tell_outcome};
+use super::exit::{Exit, Stop};
+use super::slurm;
+
+pub fn run(cx: &Context) -> Result<Exit, Stop> {
+    let campaign = cx.campaign()?;
+    let cycle = match cycle::run(cx, &campaign) {
+        Ok(cycle) => cycle,
+        // cron mails what is printed, and the other tick does the work.
+        Err(Stop::Fault(Exit::Skipped, fault)) if !cx.talk.json => {
+            cx.talk.aside(&format!("babysit: {}", fault.message));
+            return Ok(Exit::Skipped);
+        }
+        Err(stop) => return Err(stop),
+    };
+    let Report { outcome, events, plan: _ } = &cycle.report;
+    if cx.talk.json {
+        cx.talk.result_json(&json!({
+            "schema": "babysit/tick/v1",
+            "outcome": word(outcome),
+            "reason": why(outcome),
+            "events": events.iter().map(journal::json).collect::<Vec<_>>(),
+        }))?;
+        return Ok(exit(outcome));
+    }
+    let news = news(&cycle.report);
+    tell_outcome(cx, &cycle);
+    if news.is_empty() && *outcome == Outcome::Ok {
+        cx.talk.aside("babysit: nothing to do");
+    }
+    cx.talk.result(&news)?;
+    Ok(exit(outcome))
+}
+
+/// Reads the state without a lock, asks Slurm, prints, changes nothing.
+pub fn dry_run(cx: &Context) -> Result<Exit, Stop> {
+    let campaign = cx.campaign()?;
+    let policy = &campaign.loaded.policy;
+    let mut state = cx.look(&campaign)?;
+    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)());
+    let mut hands = Hands {
+        policy,
+        slurm: &mut slurm,
+        progress: &mut Files::new(None),
+        checkpoint: &mut Nothing,
+        now: (cx.clock)(),
+        seed: (cx.seed)(),
+    };
+    let report = engine::dry_run(&mut hands, &mut state);
+    let lines = slurm::lines(&slurm, &report.plan);
+    match &report.outcome {
+        Outcome::Ok if cx.talk.json => cx.talk.result_json(&plan::json(&report.plan, &lines))?,
+        Outcome::Ok => cx.talk.result(&plan::text(&report.plan, &lines))?,
+        Outcome::Skipped(why) => {
+            let message = format!("a tick would be skipped now: {why}");
+            return Err(Stop::new(Exit::Skipped, "skipped", message, None));
+        }
+        Outcome::Failed(why) => return Err(Stop::failed("tick", why.clone())),
+    }
+    Ok(Exit::Done)
+}
+
+pub fn exit(outcome: &Outcome) -> Exit {
+    match outcome {
+        Outcome::Ok => Exit::Done,
+        Outcome::Skipped(_) => Exit::Skipped,
+        Outcome::Failed(_) => Exit::Failed,
+    }
+}
+
+fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::Skipped(_) => "skipped",
+        Outcome::Failed(_) => "failed",
+    }
+}
+
+fn why(outcome: &Outcome) -> Option<&str> {
+    match outcome {
+        Outcome::Ok => None,
+        Outcome::Skipped(why) | Outcome::Failed(why) => Some(why),
+    }
+}

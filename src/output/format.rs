@@ -1,0 +1,184 @@
+//! Times, lengths of time and money as people read them; one style everywhere.
+
+use chrono::{DateTime, Utc};
+
+use crate::model::units::{Money, Secs, Time};
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// For cells: `2d 4h`, `3h 12m`, `45m`, `30s`. Two units at most, cut off, not rounded up.
+pub fn span(length: Secs) -> String {
+    let (first, second) = parts(length);
+    match second {
+        Some((n, unit)) => format!("{}{} {n}{}", first.0, short(first.1), short(unit)),
+        None => format!("{}{}", first.0, short(first.1)),
+    }
+}
+
+/// For sentences: `2 d 4 h`, `3 h 12 min`, `47 min`, `30 s`.
+pub fn span_words(length: Secs) -> String {
+    let (first, second) = parts(length);
+    match second {
+        Some((n, unit)) => format!("{} {} {n} {}", first.0, first.1, unit),
+        None => format!("{} {}", first.0, first.1),
+    }
+}
+
+/// `47 min ago`; a moment that lies ahead (two hosts' clocks) is `just now`.
+pub fn ago(then: Time, now: Time) -> String {
+    match now.since(then) {
+        Secs(0) => "just now".to_owned(),
+        length => format!("{} ago", span_words(length)),
+    }
+}
+
+type Part = (i64, &'static str);
+
+fn parts(length: Secs) -> (Part, Option<Part>) {
+    let s = length.0.max(0);
+    let more = |n: i64, unit| (n > 0).then_some((n, unit));
+    match s {
+        DAY.. => ((s / DAY, "d"), more(s % DAY / HOUR, "h")),
+        HOUR.. => ((s / HOUR, "h"), more(s % HOUR / MINUTE, "min")),
+        MINUTE.. => ((s / MINUTE, "min"), None),
+        _ => ((s, "s"), None),
+    }
+}
+
+fn short(unit: &'static str) -> &'static str {
+    if unit == "min" { "m" } else { unit }
+}
+
+/// Whole seconds of a computed length; what is no number is 0.
+pub fn secs(seconds: f64) -> Secs {
+    Secs(seconds.clamp(0.0, 1e15) as i64)
+}
+
+/// ISO-8601, UTC, whole seconds.
+pub fn iso(at: Time) -> String {
+    match DateTime::<Utc>::from_timestamp(at.0, 0) {
+        Some(at) => at.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        // Beyond year 262 000: a broken clock, shown as it is.
+        None => format!("@{}", at.0),
+    }
+}
+
+/// `$25`, `$12.30`; an amount per row keeps three digits, since rows cost cents.
+pub fn dollars(amount: Money) -> String {
+    format!("${}", plain(amount))
+}
+
+/// The same without the sign, for cells: `25`, `12.30`, `190`.
+pub fn plain(amount: Money) -> String {
+    let dollars = amount.dollars();
+    if amount.0 % 1_000_000_000 == 0 { format!("{dollars:.0}") } else { format!("{dollars:.2}") }
+}
+
+/// With cents, also where there are none: `0.00`, `12.30`; from 1000 on without.
+pub fn spent(amount: Money) -> String {
+    let dollars = amount.dollars();
+    if dollars >= 999.995 { format!("{dollars:.0}") } else { format!("{dollars:.2}") }
+}
+
+pub fn per_row(dollars: f64) -> String {
+    if dollars < 1.0 { format!("${dollars:.3}") } else { format!("${dollars:.2}") }
+}
+
+/// Rows an hour: `4.0`, `36`, `1800`.
+pub fn rate(rows_per_hour: f64) -> String {
+    if rows_per_hour <= 0.0 {
+        return "0".to_owned();
+    }
+    if rows_per_hour < 9.95 { format!("{rows_per_hour:.1}") } else { format!("{rows_per_hour:.0}") }
+}
+
+/// `1 job`, `2 jobs`.
+pub fn count(n: impl Into<u64>, noun: &str) -> String {
+    match n.into() {
+        1 => format!("1 {noun}"),
+        n => format!("{n} {noun}s"),
+    }
+}
+
+/// `1st`, `2nd`, `11th`.
+pub fn ordinal(n: u32) -> String {
+    let ending = match (n % 10, n % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{n}{ending}")
+}
+
+/// Foreign text (Slurm's words, log lines) made safe for one line of a terminal.
+pub fn one_line(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    clean.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// At most `width` characters, the last of them an ellipsis where something was cut.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let mut kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    kept.truncate(kept.trim_end().len());
+    if width > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_two_units_at_most() {
+        for (seconds, cell, words) in [
+            (0, "0s", "0 s"),
+            (30, "30s", "30 s"),
+            (60, "1m", "1 min"),
+            (47 * 60 + 59, "47m", "47 min"),
+            (3600, "1h", "1 h"),
+            (3 * 3600 + 12 * 60, "3h 12m", "3 h 12 min"),
+            (2 * 86400 + 4 * 3600 + 59 * 60, "2d 4h", "2 d 4 h"),
+            (-5, "0s", "0 s"),
+        ] {
+            assert_eq!(span(Secs(seconds)), cell);
+            assert_eq!(span_words(Secs(seconds)), words);
+        }
+    }
+
+    #[test]
+    fn times_are_utc_and_a_broken_clock_does_not_panic() {
+        assert_eq!(iso(Time(1_700_000_000)), "2023-11-14T22:13:20Z");
+        assert_eq!(iso(Time(i64::MAX)), format!("@{}", i64::MAX));
+        assert_eq!(ago(Time(100), Time(40)), "just now");
+    }
+
+    #[test]
+    fn money_keeps_the_digits_that_matter() {
+        let money = |d| Money::from_dollars(d).expect("an amount");
+        for (amount, want) in [(25.0, "$25"), (12.3, "$12.30"), (0.0, "$0"), (1234.5, "$1234.50")] {
+            assert_eq!(dollars(money(amount)), want);
+        }
+        assert_eq!([spent(money(0.0)), spent(money(1234.5))], ["0.00", "1234"]);
+        assert_eq!([per_row(0.08), per_row(1.5)], ["$0.080", "$1.50"]);
+    }
+
+    #[test]
+    fn foreign_text_cannot_drive_the_terminal() {
+        assert_eq!(one_line("a\u{1b}[31m\tb\r\nc"), "a [31m b c");
+        assert_eq!(cut("längere Zeile", 8), "längere…");
+        assert_eq!(cut("kurz", 4), "kurz");
+        assert_eq!(
+            [ordinal(1), ordinal(2), ordinal(11), ordinal(23)],
+            ["1st", "2nd", "11th", "23rd"]
+        );
+    }
+}

@@ -1,0 +1,250 @@
+//! Events as sentences, and as lines of `journal.jsonl` (schema `babysit/journal/v1`).
+
+use serde_json::{Map, Value, json};
+
+use crate::model::cluster::EndWord;
+use crate::model::state::EndHow;
+use crate::planning::event::{Event, What};
+
+use super::format::{count, dollars, iso, one_line};
+
+pub const SCHEMA: &str = "babysit/journal/v1";
+
+/// `find/s0: submitted ...`
+pub fn line(event: &Event) -> String {
+    let sentence = sentence(&event.what, event.at);
+    match &event.shard {
+        Some(shard) => format!("{shard}: {sentence}"),
+        None => sentence,
+    }
+}
+
+fn sentence(what: &What, at: crate::model::units::Time) -> String {
+    let lane_of = |lane: &Option<crate::model::policy::Lane>| {
+        lane.map_or(String::new(), |lane| format!(" in {}", lane.word()))
+    };
+    match what {
+        What::CycleSkipped { why } => {
+            format!("this tick was skipped, nothing was decided: {}", one_line(why))
+        }
+        What::Submitted { job, lane, attempt } => {
+            format!("submitted as job {job}{} (attempt {attempt})", lane_of(lane))
+        }
+        What::OutcomeUnknown { attempt, said } => format!(
+            "submitted (attempt {attempt}) without a clear answer, looked for before anything else \
+             is done: {}",
+            one_line(said)
+        ),
+        What::Adopted { job, attempt } => {
+            format!("job {job} was found in the queue as attempt {attempt}")
+        }
+        What::SubmissionGivenUp { attempt } => {
+            format!("attempt {attempt} never reached Slurm; it is submitted again")
+        }
+        What::SubmitRefused { said } => format!("refused by Slurm: {}", one_line(said)),
+        What::SubmitPaused { said } => {
+            format!("not submitted now, tried again later: {}", one_line(said))
+        }
+        What::Started { job, lane, node } => {
+            format!("job {job} started on {node}{}", lane_of(lane))
+        }
+        What::Moved { job, to } => format!("pending job {job} moved to {}", to.word()),
+        What::MoveRefused { job, to, said } => format!(
+            "pending job {job} could not be moved to {}, not tried again for a while: {}",
+            to.word(),
+            one_line(said)
+        ),
+        What::MovedDespiteError { job, to, said } => format!(
+            "pending job {job} moved to {}, although Slurm answered: {}",
+            to.word(),
+            one_line(said)
+        ),
+        What::Ended { job, how, new_rows } => {
+            format!("job {job} {} after {}", ended(*how), count(*new_rows, "new row"))
+        }
+        What::EndPutOff { job, why } => format!(
+            "job {job} is not in the queue, and what became of it cannot be told yet: {}",
+            one_line(why)
+        ),
+        What::Done { rows } => format!("done, {}", count(*rows, "row")),
+        What::BackedOff { until, failures } => format!(
+            "{} in a row, next try in {}",
+            count(*failures, "failure"),
+            super::format::span_words(until.since(at))
+        ),
+        What::Held { why } => format!("held: {}", one_line(why)),
+        What::OverCap { spent, cap } => {
+            format!("cost cap reached: {} of {} spent", dollars(*spent), dollars(*cap))
+        }
+        What::CapRaised { cap } => format!("goes on: its cap is now {}", dollars(*cap)),
+        What::StopAsked { job, why } => format!("end of job {job} asked: {}", one_line(why)),
+        What::StopFailed { job, said } => {
+            format!("job {job} could not be cancelled: {}", one_line(said))
+        }
+        What::Twin { kept, other, cancelled } => format!(
+            "two live jobs: {kept} is kept, {other} {}",
+            if *cancelled { "is cancelled" } else { "is left alone" }
+        ),
+        What::RowsShrank { before, now } => {
+            format!("finished rows went down from {before} to {now}: were files removed?")
+        }
+        What::MeasureFailed { why } => {
+            format!("its files cannot be read, the numbers are older: {}", one_line(why))
+        }
+        What::Reserved { node, tier, gpus } => {
+            format!("{} on {node} ({tier}) reserved for it", count(*gpus, "GPU"))
+        }
+        What::ReservationShrank { before, now } => {
+            format!(
+                "its reservation shrank from {} to {now}: others took GPUs",
+                count(*before, "GPU")
+            )
+        }
+        What::ReservationReleased { node, tier, gpu_seconds, why } => format!(
+            "its reservation on {node} ({tier}) is released after {gpu_seconds} GPU-seconds: {}",
+            one_line(why)
+        ),
+        What::BackfillAsked { node, jobs, gpus } => format!(
+            "{} of backfill on {node} told to give {} back",
+            count(jobs.len() as u64, "job"),
+            count(*gpus, "GPU")
+        ),
+        What::BackfillStopFailed { node, said } => {
+            format!("backfill on {node} could not be told to give way: {}", one_line(said))
+        }
+        What::MinTierRaised { tier } => {
+            format!("out of GPU memory; from now on only on {tier} or better")
+        }
+        What::NoFit { asked, largest } => {
+            format!("fits no node: asks for {asked}; the largest there is: {largest}")
+        }
+        What::Charged { attempt, gpu_seconds } => {
+            format!("attempt {attempt} charged to its lab: {gpu_seconds} GPU-seconds")
+        }
+        What::KeptOff { job, nodes } if nodes.is_empty() => {
+            format!("pending job {job} may use every node again")
+        }
+        What::KeptOff { job, nodes } => {
+            format!("pending job {job} is kept off {}, where GPUs are reserved", nodes.join(", "))
+        }
+        What::Person { by, did } => format!("{}, by {by}", one_line(did)),
+    }
+}
+
+fn ended(how: EndHow) -> String {
+    match how {
+        EndHow::Word(EndWord::Completed) => "ended".into(),
+        EndHow::Word(EndWord::Preempted) => "was preempted".into(),
+        EndHow::Word(EndWord::Cancelled) => "was cancelled".into(),
+        EndHow::Word(word) => format!("ended as {}", word.word()),
+        EndHow::Vanished => "is gone (accounting does not say how)".into(),
+    }
+}
+
+/// One line of the journal: `at`, `shard`, `kind`, the sentence as `text`, and the kind's fields.
+pub fn json(event: &Event) -> Value {
+    let (kind, fields) = fields(&event.what);
+    let mut object = Map::new();
+    object.insert("schema".into(), json!(SCHEMA));
+    object.insert("at".into(), json!(iso(event.at)));
+    object.insert("shard".into(), json!(event.shard.as_ref().map(ToString::to_string)));
+    object.insert("kind".into(), json!(kind));
+    object.insert("text".into(), json!(sentence(&event.what, event.at)));
+    if let Value::Object(fields) = fields {
+        object.extend(fields);
+    }
+    Value::Object(object)
+}
+
+fn fields(what: &What) -> (&'static str, Value) {
+    let word = |lane: &crate::model::policy::Lane| lane.word();
+    match what {
+        What::CycleSkipped { why } => ("cycle-skipped", json!({ "why": why })),
+        What::Submitted { job, lane, attempt } => (
+            "submitted",
+            json!({ "job": job.0, "lane": lane.as_ref().map(word), "attempt": attempt }),
+        ),
+        What::OutcomeUnknown { attempt, said } => {
+            ("outcome-unknown", json!({ "attempt": attempt, "said": said }))
+        }
+        What::Adopted { job, attempt } => ("adopted", json!({ "job": job.0, "attempt": attempt })),
+        What::SubmissionGivenUp { attempt } => {
+            ("submission-given-up", json!({ "attempt": attempt }))
+        }
+        What::SubmitRefused { said } => ("submit-refused", json!({ "said": said })),
+        What::SubmitPaused { said } => ("submit-paused", json!({ "said": said })),
+        What::Started { job, lane, node } => {
+            ("started", json!({ "job": job.0, "lane": lane.as_ref().map(word), "node": node }))
+        }
+        What::Moved { job, to } => ("moved", json!({ "job": job.0, "to": word(to) })),
+        What::MoveRefused { job, to, said } => {
+            ("move-refused", json!({ "job": job.0, "to": word(to), "said": said }))
+        }
+        What::MovedDespiteError { job, to, said } => {
+            ("moved-despite-error", json!({ "job": job.0, "to": word(to), "said": said }))
+        }
+        What::Ended { job, how, new_rows } => {
+            let how = match how {
+                EndHow::Word(word) => word.word(),
+                EndHow::Vanished => "VANISHED",
+            };
+            ("ended", json!({ "job": job.0, "how": how, "new_rows": new_rows }))
+        }
+        What::EndPutOff { job, why } => ("end-put-off", json!({ "job": job.0, "why": why })),
+        What::Done { rows } => ("done", json!({ "rows": rows })),
+        What::BackedOff { until, failures } => {
+            ("backed-off", json!({ "until": iso(*until), "failures": failures }))
+        }
+        What::Held { why } => ("held", json!({ "why": why })),
+        What::OverCap { spent, cap } => {
+            ("over-cap", json!({ "spent": spent.dollars(), "cap": cap.dollars() }))
+        }
+        What::CapRaised { cap } => ("cap-raised", json!({ "cap": cap.dollars() })),
+        What::StopAsked { job, why } => ("stop-asked", json!({ "job": job.0, "why": why })),
+        What::StopFailed { job, said } => ("stop-failed", json!({ "job": job.0, "said": said })),
+        What::Twin { kept, other, cancelled } => {
+            ("twin", json!({ "kept": kept.0, "other": other.0, "cancelled": cancelled }))
+        }
+        What::RowsShrank { before, now } => {
+            ("rows-shrank", json!({ "before": before, "now": now }))
+        }
+        What::MeasureFailed { why } => ("measure-failed", json!({ "why": why })),
+        What::Reserved { node, tier, gpus } => {
+            ("reserved", json!({ "node": node, "tier": tier, "gpus": gpus }))
+        }
+        What::ReservationShrank { before, now } => {
+            ("reservation-shrank", json!({ "before": before, "now": now }))
+        }
+        What::ReservationReleased { node, tier, gpu_seconds, why } => (
+            "reservation-released",
+            json!({ "node": node, "tier": tier, "gpu_seconds": gpu_seconds, "why": why }),
+        ),
+        What::BackfillAsked { node, jobs, gpus } => {
+            let jobs: Vec<u64> = jobs.iter().map(|job| job.0).collect();
+            ("backfill-asked", json!({ "node": node, "jobs": jobs, "gpus": gpus }))
+        }
+        What::BackfillStopFailed { node, said } => {
+            ("backfill-stop-failed", json!({ "node": node, "said": said }))
+        }
+        What::MinTierRaised { tier } => ("min-tier-raised", json!({ "tier": tier })),
+        What::NoFit { asked, largest } => {
+            ("NO_FIT_PLACEMENT", json!({ "asked": asked, "largest": largest }))
+        }
+        What::Charged { attempt, gpu_seconds } => {
+            ("charged", json!({ "attempt": attempt, "gpu_seconds": gpu_seconds }))
+        }
+        What::KeptOff { job, nodes } => ("kept-off", json!({ "job": job.0, "nodes": nodes })),
+        What::Person { by, did } => ("person", json!({ "by": by, "did": did })),
+    }
+}
+
+/// A line of the journal as a person reads it: `2026-11-02T18:52:00Z find/s2: ...`. A line that is
+/// no such object (a torn one) is `None`.
+pub fn recall(value: &Value) -> Option<String> {
+    let at = value.get("at")?.as_str()?;
+    let text = one_line(value.get("text")?.as_str()?);
+    match value.get("shard").and_then(Value::as_str) {
+        Some(shard) => Some(format!("{at}  {}: {text}", one_line(shard))),
+        None => Some(format!("{at}  {text}")),
+    }
+}

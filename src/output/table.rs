@@ -1,0 +1,305 @@
+//! `babysit status` for a person: one line a shard, what needs a person first.
+
+use crate::model::state::TickOutcome;
+use crate::model::units::{Money, Secs, Time};
+
+use super::format::{ago, count, one_line, plain, rate, secs, span, span_words, spent};
+use super::layout::{Cell, Columns, Side, wrap};
+use super::paint::{Paint, Tone};
+use super::steps::{Step, steps};
+use super::view::{ShardView, Status, Totals};
+use super::why;
+use super::word::Word;
+
+/// A cron line ticks every minute or so; longer than this without one means that it is gone.
+const DEAD_AFTER: Secs = Secs::minutes(15);
+/// Steps shown in full; a campaign of thousands may fail all at once.
+const STEPS_SHOWN: usize = 12;
+
+pub struct Look {
+    /// Columns of the screen; `None`: nothing is cut or wrapped.
+    pub width: Option<usize>,
+    pub paint: Paint,
+    pub now: Time,
+}
+
+pub fn render(status: &Status, look: &Look) -> String {
+    let mut out = head(status, look);
+    out.push('\n');
+    if status.shards.is_empty() {
+        out.push_str("no shard matches\n");
+        return out;
+    }
+    out.push_str(&shard_lines(&status.shards, look));
+    if status.labs.len() > 1 {
+        out.push('\n');
+        out.push_str(&lab_lines(status, look));
+    }
+    out.push('\n');
+    out.push_str(&total_lines(&status.totals, look));
+    out.push_str(&step_lines(&steps(&status.shards, look.now), look));
+    out
+}
+
+/// The dead man's line: a babysitter that stopped looks exactly like a quiet one.
+fn head(status: &Status, look: &Look) -> String {
+    let paint = look.paint;
+    let name = paint.put(Tone::Strong, &status.project);
+    let Some(tick) = &status.last_tick else {
+        let hint =
+            paint.put(Tone::Warn, "no tick yet: run `babysit tick`, or install the crontab line");
+        return format!("{name}   {hint}\n");
+    };
+    let record = &tick.record;
+    let last = format!("last tick {}", ago(record.at, look.now));
+    let open = |shard: &ShardView| !matches!(shard.state, Word::Done | Word::Cancelled);
+    // A finished campaign needs no cron any more.
+    let dead = look.now.since(record.at) > DEAD_AFTER && status.shards.iter().any(open);
+    let mut out = if dead {
+        let warning = format!("{last}: does cron still run it? (`crontab -l`)");
+        format!("{name}   {}\n", paint.put(Tone::Warn, &warning))
+    } else {
+        format!("{name}   {}\n", paint.put(Tone::Faint, &last))
+    };
+    let trouble = match &record.outcome {
+        TickOutcome::Ok => return out,
+        TickOutcome::Skipped(why) => {
+            let row = record.skipped_in_a_row;
+            let what = if row > 1 {
+                format!("the last {row} ticks were skipped")
+            } else {
+                "it was skipped".into()
+            };
+            let good = record.last_ok.map_or("none went through yet".to_owned(), |at| {
+                format!("the last good one was {}", ago(at, look.now))
+            });
+            format!("{what}, nothing was decided ({good}): {}", one_line(why))
+        }
+        TickOutcome::Failed(why) => format!("it failed: {}", one_line(why)),
+    };
+    for line in wrap(&trouble, 2, look.width).lines() {
+        out.push_str(&paint.put(Tone::Warn, line));
+        out.push('\n');
+    }
+    out
+}
+
+fn order(shard: &ShardView) -> u8 {
+    match shard.state {
+        _ if shard.needs_person => 0,
+        Word::Running => 1,
+        Word::Pending => 2,
+        Word::Submitting => 3,
+        Word::Reserving => 4,
+        Word::Waiting => 5,
+        Word::Backoff => 6,
+        Word::Held => 7,
+        Word::OverCap | Word::Refused => 8,
+        Word::Cancelled => 9,
+        Word::Done => 10,
+    }
+}
+
+fn shard_lines(shards: &[ShardView], look: &Look) -> String {
+    let mut sorted: Vec<&ShardView> = shards.iter().collect();
+    sorted.sort_by_key(|shard| order(shard));
+    use Side::{Left, Right};
+    let mut columns = Columns {
+        heads: vec![
+            ("SHARD", Left),
+            ("STATE", Left),
+            ("QOS", Left),
+            ("GPU", Right),
+            ("ROWS", Right),
+            ("%", Right),
+            ("RATE", Right),
+            ("COST/CAP", Right),
+            ("ETA", Right),
+            ("TRY", Right),
+            ("WHY", Left),
+        ],
+        rows: sorted.iter().map(|shard| cells(shard)).collect(),
+    };
+    let room = look.width.map_or(usize::MAX, |width| columns.room_for_last(width));
+    for (shard, row) in sorted.iter().zip(&mut columns.rows) {
+        let tone = if shard.needs_person { Tone::Bad } else { faint_when_done(shard) };
+        row.push(Cell::tone(reason_text(shard, room, look.now), tone));
+    }
+    columns.render(look.width, look.paint)
+}
+
+/// The sentence where there is room for it, else the few words.
+fn reason_text(shard: &ShardView, room: usize, now: Time) -> String {
+    if matches!(shard.state, Word::Running | Word::Done) && why::code(&shard.reason) != "stopping" {
+        return why::short(&shard.reason, now);
+    }
+    why::fitting(&shard.reason, room, now)
+}
+
+fn faint_when_done(shard: &ShardView) -> Tone {
+    if matches!(shard.state, Word::Done | Word::Cancelled) { Tone::Faint } else { Tone::Plain }
+}
+
+fn cells(shard: &ShardView) -> Vec<Cell> {
+    let quiet = faint_when_done(shard);
+    let plain_cell = |text: String| Cell::tone(text, quiet);
+    let state = match shard.state {
+        _ if shard.needs_person => Tone::Bad,
+        Word::Running => Tone::Good,
+        Word::Pending | Word::Submitting | Word::Reserving => Tone::Cool,
+        Word::Backoff | Word::Held => Tone::Warn,
+        Word::Waiting | Word::OverCap | Word::Refused => Tone::Plain,
+        Word::Done | Word::Cancelled => Tone::Faint,
+    };
+    let cost = if shard.cost.will_pass_cap { Tone::Warn } else { quiet };
+    vec![
+        plain_cell(shard.id.clone()),
+        Cell::tone(shard.state.text(), state),
+        plain_cell(qos(shard)),
+        plain_cell(shard.gpus.to_string()),
+        plain_cell(format!("{}/{}", shard.rows.done, shard.rows.total)),
+        plain_cell(percent(shard.rows.done, shard.rows.total)),
+        plain_cell(rate_text(shard)),
+        Cell::tone(cost_text(shard), cost),
+        plain_cell(eta_text(shard.eta_seconds, shard.rate_is_configured)),
+        plain_cell(shard.attempts.to_string()),
+    ]
+}
+
+fn qos(shard: &ShardView) -> String {
+    match &shard.job {
+        Some(job) if !job.qos.is_empty() => job.qos.clone(),
+        _ => "-".to_owned(),
+    }
+}
+
+/// Cut off, so that 100 means all.
+fn percent(done: u32, total: u32) -> String {
+    (u64::from(done) * 100).checked_div(u64::from(total)).unwrap_or(100).to_string()
+}
+
+fn rate_text(shard: &ShardView) -> String {
+    if shard.rows_per_hour <= 0.0 {
+        return "-".to_owned();
+    }
+    let guess = if shard.rate_is_configured { "~" } else { "" };
+    format!("{guess}{}", rate(shard.rows_per_hour))
+}
+
+/// `12.30/25`, with `!` before it where the projection passes the cap.
+fn cost_text(shard: &ShardView) -> String {
+    let cost = &shard.cost;
+    let mark = if cost.will_pass_cap { "!" } else { "" };
+    match cost.cap {
+        Some(cap) => format!("{mark}{}/{}", spent(money(cost.spent)), plain(money(cap))),
+        None if cost.spent > 0.0 => spent(money(cost.spent)),
+        None => "-".to_owned(),
+    }
+}
+
+fn eta_text(seconds: Option<f64>, guess: bool) -> String {
+    match seconds {
+        Some(seconds) if guess => format!("~{}", span(secs(seconds))),
+        Some(seconds) => span(secs(seconds)),
+        None => "-".to_owned(),
+    }
+}
+
+fn money(dollars: f64) -> Money {
+    Money::from_dollars(dollars).unwrap_or_default()
+}
+
+fn lab_lines(status: &Status, look: &Look) -> String {
+    let rows = status.labs.iter().map(|lab| {
+        vec![
+            Cell::new(lab.rank.to_string()),
+            Cell::new(lab.name.clone()),
+            Cell::new(lab.running_gpus.to_string()),
+            Cell::new(format!("{:.0}", lab.usage)),
+        ]
+    });
+    let columns = Columns {
+        heads: vec![
+            ("RANK", Side::Right),
+            ("LAB", Side::Left),
+            ("GPU", Side::Right),
+            ("USAGE (TFLOP-s)", Side::Right),
+        ],
+        rows: rows.collect(),
+    };
+    columns.render(look.width, look.paint)
+}
+
+fn total_lines(totals: &Totals, look: &Look) -> String {
+    let left = totals.rows_total.saturating_sub(totals.rows_done);
+    let states = [
+        (totals.done, "done"),
+        (totals.running, "running"),
+        (totals.pending, "pending"),
+        (totals.waiting, "waiting"),
+    ];
+    let mut states: Vec<String> =
+        states.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    match totals.needs_person {
+        0 => {}
+        1 => states.push("1 needs a person".into()),
+        n => states.push(format!("{n} need a person")),
+    }
+    let eta = match totals.eta_seconds {
+        Some(seconds) => {
+            let guess = if totals.eta_is_guess { "~" } else { "" };
+            let without = match totals.needs_person {
+                0 => String::new(),
+                n => format!(" ({} not counted)", count(n, "shard")),
+            };
+            format!("ETA {guess}{}{without}", span_words(secs(seconds)))
+        }
+        None if left == 0 => "all done".to_owned(),
+        None => "nothing moves by itself".to_owned(),
+    };
+    let ceiling = match totals.ceiling {
+        Some(ceiling) => format!("ceiling ${}", plain(money(ceiling))),
+        None => "no ceiling (a shard without a cap)".to_owned(),
+    };
+    let paint = |label: &str| look.paint.put(Tone::Strong, label);
+    let mut out = format!("{}  {}\n", paint("shards"), {
+        let all = count(totals.shards, "shard");
+        if states.is_empty() { all } else { format!("{all}: {}", states.join(", ")) }
+    });
+    out.push_str(&format!(
+        "{}    {left} left of {}, {} rows/h, {eta}\n",
+        paint("rows"),
+        totals.rows_total,
+        rate(totals.rows_per_hour)
+    ));
+    out.push_str(&format!(
+        "{}    ${} spent, ${} projected, {ceiling}\n",
+        paint("cost"),
+        spent(money(totals.spent)),
+        spent(money(totals.projected))
+    ));
+    out
+}
+
+fn step_lines(steps: &[Step], look: &Look) -> String {
+    let mut out = String::new();
+    for (urgent, title, tone) in
+        [(true, "needs a person", Tone::Bad), (false, "worth a look", Tone::Warn)]
+    {
+        let these: Vec<&Step> = steps.iter().filter(|step| step.urgent == urgent).collect();
+        if these.is_empty() {
+            continue;
+        }
+        out.push_str(&format!("\n{}\n", look.paint.put(tone, title)));
+        for step in these.iter().take(STEPS_SHOWN) {
+            out.push_str(&wrap(&format!("{}: {}", step.shard, step.what), 2, look.width));
+            for next in &step.next {
+                out.push_str(&format!("    {}\n", look.paint.put(Tone::Cool, next)));
+            }
+        }
+        if let Some(more) = these.len().checked_sub(STEPS_SHOWN).filter(|n| *n > 0) {
+            out.push_str(&format!("  and {more} more: `babysit status --json` has them all\n"));
+        }
+    }
+    out
+}

@@ -1,0 +1,391 @@
+//! The JSON contract `babysit/status/v1` (contract.md): structs of their own, so that a change of
+//! the model cannot change what scripts read. The table is made from the same values.
+
+use serde::Serialize;
+
+use crate::model::cluster::JobState;
+use crate::model::policy::{Policy, Shard};
+use crate::model::reason::Reason;
+use crate::model::state::{Live, Reservation, ShardRecord, State, TickOutcome, TickRecord};
+use crate::model::units::{Money, Time};
+use crate::planning::eta::Eta;
+use crate::planning::lpt::Lpt;
+
+use super::format::{iso, secs};
+use super::why;
+use super::word::{self, Word};
+
+pub const SCHEMA: &str = "babysit/status/v1";
+
+/// What was computed from policy and state, by shard index.
+pub struct Figures {
+    pub lpt: Lpt,
+    pub etas: Vec<Option<Eta>>,
+    pub reasons: Vec<Reason>,
+    pub done: Vec<bool>,
+}
+
+/// Times ISO-8601 UTC, durations in seconds, money in dollars.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Status {
+    pub schema: &'static str,
+    pub project: String,
+    pub generated_at: String,
+    /// `null` before the first tick.
+    pub last_tick: Option<LastTick>,
+    pub shards: Vec<ShardView>,
+    pub labs: Vec<LabView>,
+    pub totals: Totals,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LastTick {
+    pub at: String,
+    /// `ok`, `skipped` or `failed`.
+    pub outcome: &'static str,
+    pub reason: Option<String>,
+    pub skipped_in_a_row: u32,
+    /// The last cycle that was not skipped.
+    pub last_ok: Option<String>,
+    pub seconds_ago: i64,
+    /// For the reader of the table.
+    #[serde(skip)]
+    pub record: TickRecord,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ShardView {
+    pub id: String,
+    pub family: String,
+    pub shard: String,
+    pub lab: String,
+    pub state: Word,
+    pub why: String,
+    /// The typed reason behind `why`, one word.
+    pub why_code: &'static str,
+    pub needs_person: bool,
+    pub gpus: u32,
+    pub rows: Rows,
+    /// 0 where it does not run.
+    pub rows_per_hour: f64,
+    pub seconds_per_row: f64,
+    /// The seconds per row are the configured ones: no row has been timed yet.
+    pub rate_is_configured: bool,
+    pub remaining_seconds: f64,
+    /// `null` where it is done, or nothing moves until a person does something.
+    pub eta: Option<String>,
+    pub cost: Cost,
+    pub job: Option<Job>,
+    pub reservation: Option<Reserved>,
+    pub attempts: u32,
+    pub failures: u32,
+    pub preemptions: u32,
+    /// Name of the lowest tier it may run on; `null`: any GPU.
+    pub min_tier: Option<String>,
+    #[serde(skip)]
+    pub reason: Reason,
+    #[serde(skip)]
+    pub eta_seconds: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rows {
+    pub done: u32,
+    pub total: u32,
+}
+
+/// Dollars; `null` where there is no cap, or nothing to tell a price per row from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cost {
+    pub spent: f64,
+    pub cap: Option<f64>,
+    pub per_row: Option<f64>,
+    pub projected: Option<f64>,
+    /// The projection passes the cap (policy.md section 4): told before it gets there.
+    pub will_pass_cap: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Job {
+    pub id: u64,
+    pub qos: String,
+    /// Slurm's word.
+    pub state: String,
+    pub node: Option<String>,
+    pub tier: Option<String>,
+    pub submitted_at: Option<String>,
+    pub started_at: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reserved {
+    pub node: String,
+    pub tier: String,
+    pub gpus: u32,
+    pub since: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LabView {
+    pub name: String,
+    /// TFLOP-seconds.
+    pub usage: f64,
+    pub running_gpus: u32,
+    pub rank: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Totals {
+    pub shards: u32,
+    pub done: u32,
+    pub running: u32,
+    pub pending: u32,
+    /// Waiting, reserving, submitting or backing off.
+    pub waiting: u32,
+    pub needs_person: u32,
+    pub rows_done: u32,
+    pub rows_total: u32,
+    pub rows_per_hour: f64,
+    /// Of all that can still make progress.
+    pub eta: Option<String>,
+    pub spent: f64,
+    pub projected: f64,
+    /// Sum of the caps; `null` where a shard with a cost has none.
+    pub ceiling: Option<f64>,
+    #[serde(skip)]
+    pub eta_seconds: Option<f64>,
+    /// Some rate behind the ETA is a configured one.
+    #[serde(skip)]
+    pub eta_is_guess: bool,
+}
+
+/// The status of the shards that `wanted` keeps (by index); the labs are shown whole.
+pub fn status(
+    policy: &Policy,
+    state: &State,
+    figures: &Figures,
+    now: Time,
+    wanted: impl Fn(usize, Word) -> bool,
+) -> Status {
+    let prices = prices(policy, state);
+    let mut shards = Vec::new();
+    for (i, (shard, record)) in policy.shards.iter().zip(&state.shards).enumerate() {
+        let view = shard_view(policy, state, figures, i, shard, record, prices[i], now);
+        if wanted(i, view.state) {
+            shards.push(view);
+        }
+    }
+    Status {
+        schema: SCHEMA,
+        project: policy.project.clone(),
+        generated_at: iso(now),
+        last_tick: state.last_tick.as_ref().map(|tick| last_tick(tick, now)),
+        totals: totals(&shards, now),
+        shards,
+        labs: labs(policy, state),
+    }
+}
+
+fn last_tick(record: &TickRecord, now: Time) -> LastTick {
+    let TickRecord { at, outcome, skipped_in_a_row, last_ok } = record;
+    let (outcome, reason) = match outcome {
+        TickOutcome::Ok => ("ok", None),
+        TickOutcome::Skipped(why) => ("skipped", Some(why.clone())),
+        TickOutcome::Failed(why) => ("failed", Some(why.clone())),
+    };
+    LastTick {
+        at: iso(*at),
+        outcome,
+        reason,
+        skipped_in_a_row: *skipped_in_a_row,
+        last_ok: last_ok.map(iso),
+        seconds_ago: now.since(*at).0,
+        record: record.clone(),
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "one caller; a struct would only rename them")]
+fn shard_view(
+    policy: &Policy,
+    state: &State,
+    figures: &Figures,
+    i: usize,
+    shard: &Shard,
+    record: &ShardRecord,
+    price: Option<f64>,
+    now: Time,
+) -> ShardView {
+    let reason = figures.reasons[i].clone();
+    let state_word = word::of(record, figures.done[i], &reason);
+    let running = record.live().is_some_and(|live| live.state == JobState::Running);
+    let seconds_per_row = figures.lpt.seconds_per_row[i];
+    let eta = figures.etas[i];
+    ShardView {
+        id: shard.id.to_string(),
+        family: shard.id.family.clone(),
+        shard: shard.id.shard.clone(),
+        lab: shard.lab.clone(),
+        state: state_word,
+        why: why::sentence(&reason, now),
+        why_code: why::code(&reason),
+        needs_person: word::needs_person(state_word, record, &reason),
+        gpus: shard.gpus,
+        rows: Rows { done: record.progress.rows.min(shard.rows), total: shard.rows },
+        rows_per_hour: if running && seconds_per_row > 0.0 {
+            3600.0 / seconds_per_row
+        } else {
+            0.0
+        },
+        seconds_per_row,
+        rate_is_configured: !figures.lpt.measured[i],
+        remaining_seconds: figures.lpt.remaining[i],
+        eta: eta.map(|eta| iso(now + secs(eta.seconds))),
+        cost: cost(record, price, state.cap_of(&shard.id, shard.cap), figures.done[i], shard.rows),
+        job: record.live().map(job),
+        reservation: record.reservation.as_ref().map(reserved),
+        attempts: record.attempts,
+        failures: record.failures,
+        preemptions: record.preemptions,
+        min_tier: record
+            .min_tier
+            .or(shard.min_tier)
+            .and_then(|rank| policy.tier_by_rank(rank))
+            .map(|tier| tier.name.clone()),
+        reason,
+        eta_seconds: eta.map(|eta| eta.seconds),
+    }
+}
+
+/// Dollars per row of each shard: its own so far, else its family's.
+fn prices(policy: &Policy, state: &State) -> Vec<Option<f64>> {
+    let of = |records: &mut dyn Iterator<Item = &ShardRecord>| {
+        let (mut spent, mut rows) = (Money::ZERO, 0u64);
+        for record in records {
+            if let Some(money) = record.progress.spent.filter(|_| record.progress.rows > 0) {
+                spent += money;
+                rows += u64::from(record.progress.rows);
+            }
+        }
+        (rows > 0).then(|| spent.dollars() / rows as f64)
+    };
+    let mut families: Vec<(&str, Option<f64>)> = Vec::new();
+    let mut family_price = |family: &'_ str| match families.iter().find(|(f, _)| *f == family) {
+        Some((_, price)) => *price,
+        None => {
+            let mut members = state.shards.iter().filter(|r| r.id.family == family);
+            let price = of(&mut members);
+            if let Some(shard) = policy.shards.iter().find(|s| s.id.family == family) {
+                families.push((shard.id.family.as_str(), price));
+            }
+            price
+        }
+    };
+    policy
+        .shards
+        .iter()
+        .zip(&state.shards)
+        .map(|(shard, record)| {
+            shard.cost.as_ref()?;
+            of(&mut std::iter::once(record)).or_else(|| family_price(&shard.id.family))
+        })
+        .collect()
+}
+
+fn cost(
+    record: &ShardRecord,
+    price: Option<f64>,
+    cap: Option<Money>,
+    done: bool,
+    rows: u32,
+) -> Cost {
+    let spent = record.progress.spent.unwrap_or_default().dollars();
+    let left = if done { 0 } else { rows.saturating_sub(record.progress.rows) };
+    let projected = match price {
+        Some(price) => Some(spent + f64::from(left) * price),
+        None => (left == 0).then_some(spent),
+    };
+    let cap = cap.map(Money::dollars);
+    let will_pass_cap = !done && matches!((projected, cap), (Some(p), Some(cap)) if p > cap);
+    Cost { spent, cap, per_row: price, projected, will_pass_cap }
+}
+
+fn job(live: &Live) -> Job {
+    let Live { attempt, job, submitted, state, qos, nodes, started, tier, .. } = live;
+    let word = match state {
+        JobState::Pending => "PENDING".to_owned(),
+        JobState::Running => "RUNNING".to_owned(),
+        JobState::Alive(word) => word.clone(),
+        JobState::Over(word) => word.word().to_owned(),
+    };
+    Job {
+        id: job.0,
+        qos: qos.clone(),
+        state: word,
+        node: (!nodes.is_empty()).then(|| nodes.join(",")),
+        tier: tier.clone().or_else(|| attempt.pin.as_ref().map(|pin| pin.tier.clone())),
+        submitted_at: Some(iso(submitted.unwrap_or(attempt.asked_at))),
+        started_at: started.map(iso),
+    }
+}
+
+fn reserved(reservation: &Reservation) -> Reserved {
+    let Reservation { pin, gpus, since, accrued_at: _, gpu_seconds: _ } = reservation;
+    Reserved { node: pin.node.clone(), tier: pin.tier.clone(), gpus: *gpus, since: iso(*since) }
+}
+
+/// By usage, lowest (next in turn) first.
+fn labs(policy: &Policy, state: &State) -> Vec<LabView> {
+    let mut labs: Vec<LabView> = Vec::new();
+    for (shard, record) in policy.shards.iter().zip(&state.shards) {
+        let at = match labs.iter().position(|lab| lab.name == shard.lab) {
+            Some(at) => at,
+            None => {
+                let usage = state.labs.get(&shard.lab).map(|lab| lab.usage).unwrap_or_default();
+                labs.push(LabView {
+                    name: shard.lab.clone(),
+                    usage: usage.tflop_seconds(),
+                    running_gpus: 0,
+                    rank: 0,
+                });
+                labs.len() - 1
+            }
+        };
+        if let Some(live) = record.live().filter(|live| live.state.holds_gpus()) {
+            labs[at].running_gpus += live.attempt.gpus;
+        }
+    }
+    labs.sort_by(|a, b| a.usage.total_cmp(&b.usage).then_with(|| a.name.cmp(&b.name)));
+    for (lab, rank) in labs.iter_mut().zip(1..) {
+        lab.rank = rank;
+    }
+    labs
+}
+
+fn totals(shards: &[ShardView], now: Time) -> Totals {
+    let count = |words: &[Word]| shards.iter().filter(|s| words.contains(&s.state)).count() as u32;
+    let sum = |of: fn(&ShardView) -> f64| shards.iter().map(of).sum::<f64>();
+    let etas = || shards.iter().filter_map(|s| s.eta_seconds);
+    let eta_seconds = etas().reduce(f64::max);
+    let caps: Option<Vec<f64>> = shards
+        .iter()
+        .filter(|s| s.cost.cap.is_some() || s.cost.per_row.is_some() || s.cost.spent > 0.0)
+        .map(|s| s.cost.cap)
+        .collect();
+    Totals {
+        shards: shards.len() as u32,
+        done: count(&[Word::Done]),
+        running: count(&[Word::Running]),
+        pending: count(&[Word::Pending]),
+        waiting: count(&[Word::Waiting, Word::Reserving, Word::Submitting, Word::Backoff]),
+        needs_person: shards.iter().filter(|s| s.needs_person).count() as u32,
+        rows_done: shards.iter().map(|s| s.rows.done).sum(),
+        rows_total: shards.iter().map(|s| s.rows.total).sum(),
+        rows_per_hour: sum(|s| s.rows_per_hour),
+        eta: eta_seconds.map(|seconds| iso(now + secs(seconds))),
+        spent: sum(|s| s.cost.spent),
+        projected: sum(|s| s.cost.projected.unwrap_or(s.cost.spent)),
+        ceiling: caps.filter(|caps| !caps.is_empty()).map(|caps| caps.iter().sum()),
+        eta_seconds,
+        eta_is_guess: shards.iter().any(|s| s.eta_seconds.is_some() && s.rate_is_configured),
+    }
+}

@@ -1,0 +1,113 @@
+//! `a[1-3,07-09],b1`: Slurm's short form of many node names.
+
+/// Names that one list may stand for; the largest clusters have a tenth of it, and a list from a
+/// torn output must not fill the memory.
+pub const MOST_NAMES: usize = 100_000;
+
+/// Every name, in Slurm's order. `None` where it cannot be read or stands for too many.
+pub fn expand(text: &str) -> Option<Vec<String>> {
+    let text = text.trim();
+    if matches!(text, "" | "(null)" | "N/A" | "n/a" | "None" | "None assigned") {
+        return Some(Vec::new());
+    }
+    let mut names = Vec::new();
+    for part in top_level(text)? {
+        names.extend(one(part)?);
+        if names.len() > MOST_NAMES {
+            return None;
+        }
+    }
+    Some(names)
+}
+
+/// Splits at the commas outside of brackets.
+fn top_level(text: &str) -> Option<Vec<&str>> {
+    let mut parts = Vec::new();
+    let (mut begin, mut inside) = (0, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' if inside => return None,
+            b'[' => inside = true,
+            b']' if !inside => return None,
+            b']' => inside = false,
+            b',' if !inside => {
+                parts.push(text.get(begin..at)?);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text.get(begin..)?);
+    (!inside).then_some(parts)
+}
+
+/// One entry: plain text and any number of `[..]`, the last of which counts fastest.
+fn one(part: &str) -> Option<Vec<String>> {
+    if part.is_empty() || part.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return None;
+    }
+    let mut names = vec![String::new()];
+    let mut rest = part;
+    while let Some((plain, after)) = rest.split_once('[') {
+        let (ranges, after) = after.split_once(']')?;
+        let numbers = numbers(ranges)?;
+        if names.len().checked_mul(numbers.len())? > MOST_NAMES {
+            return None;
+        }
+        names = names
+            .iter()
+            .flat_map(|name| numbers.iter().map(move |n| format!("{name}{plain}{n}")))
+            .collect();
+        rest = after;
+    }
+    for name in &mut names {
+        name.push_str(rest);
+    }
+    Some(names)
+}
+
+/// `1-3,07-09`: the width of the first number of a range is kept.
+fn numbers(ranges: &str) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    for range in ranges.split(',') {
+        let (low, high) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (number(low)?, number(high)?);
+        let count = usize::try_from(last.checked_sub(first)?).ok()?.checked_add(1)?;
+        if found.len().checked_add(count)? > MOST_NAMES {
+            return None;
+        }
+        let width = low.len();
+        found.extend((first..=last).map(|n| format!("{n:0width$}")));
+    }
+    Some(found)
+}
+
+fn number(text: &str) -> Option<u64> {
+    let plain = (1..=18).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    if plain { text.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_mean_what_slurm_means() {
+        let check = |text: &str, expected: &str| {
+            let names = expand(text).map_or("unreadable".to_owned(), |names| names.join(" "));
+            assert_eq!(names, expected, "{text:?}");
+        };
+        check("a1", "a1");
+        check("a[1-3,07-09],b1", "a1 a2 a3 a07 a08 a09 b1");
+        check("r[1-2]n[01-02]", "r1n01 r1n02 r2n01 r2n02");
+        check("c[8-11]-ib", "c8-ib c9-ib c10-ib c11-ib");
+        check("n[098-101]", "n098 n099 n100 n101");
+        check("(null)", "");
+        check("", "");
+        check("None assigned", "");
+        for bad in ["a[1-3", "a]1", "a[3-1]", "a[x]", "a,,b", "a[]", "a[[1]]", "a[1-999999999]"] {
+            check(bad, "unreadable");
+        }
+        check("a[1-1000]b[1-1000]", "unreadable");
+    }
+}

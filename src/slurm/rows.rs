@@ -1,0 +1,198 @@
+//! Tables with a separator that nobody can have written into a field.
+//!
+//! Job names and comments of strangers may hold any byte, newlines and control characters too. The
+//! separator therefore ends in a tag that is new with every call: a text that was written before the
+//! call cannot contain it, so no field can break a row or forge one.
+//! This file knows no field of Slurm's: only cells.
+
+/// Unit separator: one byte that no sane name holds, so that the tag can be short.
+const UNIT: char = '\u{1f}';
+
+/// A separator of its own for each call.
+#[derive(Debug, Clone)]
+pub struct Tags {
+    state: u64,
+}
+
+impl Tags {
+    /// `seed`: anything that differs from run to run.
+    pub fn new(seed: u64) -> Tags {
+        Tags { state: seed }
+    }
+
+    pub fn next_separator(&mut self) -> String {
+        // Weyl sequence, then a mix in which every bit of the state reaches every bit of the tag.
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        for shift in [30, 27, 31] {
+            mixed = (mixed ^ (mixed >> shift)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        }
+        format!("{UNIT}{:08x}", mixed >> 32)
+    }
+}
+
+/// How rows end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowEnd {
+    /// A separator behind every cell, then a newline: `-O a:|,b:|`.
+    SeparatorNewline,
+    /// No separator behind the last cell: `sacct -P`. The last cell must be one that users cannot write.
+    Newline,
+}
+
+/// Calls `each` with the cells of every row. An error where the text is no whole table of `width`.
+pub fn for_each(
+    text: &str,
+    separator: &str,
+    width: usize,
+    end: RowEnd,
+    mut each: impl FnMut(&[&str]) -> Result<(), String>,
+) -> Result<(), String> {
+    if separator.is_empty() || width < 2 {
+        return Err("a table needs a separator and two columns".to_owned());
+    }
+    if text.is_empty() {
+        return Err("it printed nothing, not even a header".to_owned());
+    }
+    let mut row: Vec<&str> = Vec::with_capacity(width);
+    let mut number = 0_u64;
+    let mut pieces = text.split(separator).peekable();
+    while let Some(piece) = pieces.next() {
+        let is_last = pieces.peek().is_none();
+        match end {
+            RowEnd::SeparatorNewline if row.is_empty() => {
+                if is_last {
+                    return if piece == "\n" && number > 0 {
+                        Ok(())
+                    } else {
+                        Err(format!("it breaks off after row {number}"))
+                    };
+                }
+                row.push(match (number, piece.strip_prefix('\n')) {
+                    // Banners of a site's wrapper may stand before the header.
+                    (0, _) => piece.rsplit('\n').next().unwrap_or(piece),
+                    (_, Some(cell)) => cell,
+                    (_, None) => return Err(format!("row {number} has too many fields")),
+                });
+            }
+            RowEnd::SeparatorNewline => {
+                if is_last {
+                    return Err(format!("it breaks off in row {}", number + 1));
+                }
+                row.push(piece);
+            }
+            RowEnd::Newline if row.len() + 1 == width => {
+                let Some((cell, next)) = piece.split_once('\n') else {
+                    return Err(format!("it breaks off in row {}", number + 1));
+                };
+                row.push(cell);
+                each(&row)?;
+                number += 1;
+                row.clear();
+                if is_last {
+                    return match next {
+                        "" => Ok(()),
+                        _ => Err(format!("it breaks off after row {number}")),
+                    };
+                }
+                row.push(next);
+                continue;
+            }
+            RowEnd::Newline => {
+                if is_last {
+                    return Err(format!("it breaks off in row {}", number + 1));
+                }
+                row.push(match number == 0 && row.is_empty() {
+                    true => piece.rsplit('\n').next().unwrap_or(piece),
+                    false => piece,
+                });
+            }
+        }
+        if end == RowEnd::SeparatorNewline && row.len() == width {
+            each(&row)?;
+            number += 1;
+            row.clear();
+        }
+    }
+    Err(format!("it breaks off after row {number}"))
+}
+
+/// Empty where Slurm means "none", and where the text holds what no name of ours can hold: control
+/// characters, or bytes that are no UTF-8.
+pub fn own_text(cell: &str) -> String {
+    let strange = cell.chars().any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER);
+    if strange || cell == "(null)" { String::new() } else { cell.to_owned() }
+}
+
+/// The digits at the start: `123` of `123_4`, `123_[2-9%3]`, `123+0`.
+pub fn job_id(cell: &str) -> Result<u64, String> {
+    let cell = cell.trim();
+    let end = cell.find(|c: char| !c.is_ascii_digit()).unwrap_or(cell.len());
+    let (digits, rest) = cell.split_at_checked(end).unwrap_or((cell, ""));
+    let rest_fits = rest.is_empty() || rest.starts_with(['_', '+', '.']);
+    let id = digits.parse().ok().filter(|id| rest_fits && *id > 0);
+    id.ok_or_else(|| format!("{cell:?} is no job id"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(text: &str, end: RowEnd) -> Result<String, String> {
+        let mut rows = Vec::new();
+        for_each(text, "|", 3, end, |row| {
+            rows.push(row.join(" "));
+            Ok(())
+        })?;
+        Ok(rows.join("; "))
+    }
+
+    #[test]
+    fn whole_tables_are_read_and_all_others_are_told() {
+        let check = |text: &str, expected: &str| {
+            let read = cells(text, RowEnd::SeparatorNewline).unwrap_or_else(|e| e);
+            assert_eq!(read, expected, "{text:?}");
+        };
+        check("A|B|C|\n", "A B C");
+        check("A|B|C|\n1|x\ny|z|\n", "A B C; 1 x\ny z");
+        check("Welcome\nA|B|C|\n", "A B C");
+        check("", "it printed nothing, not even a header");
+        check("\n", "it breaks off after row 0");
+        check("A|B|C|", "it breaks off after row 1");
+        check("A|B|C|\n1|x", "it breaks off in row 2");
+        check("A|B|C|\n1|x|", "it breaks off in row 2");
+        check("A|B|C|\n1|x|y|z|\n", "row 2 has too many fields");
+    }
+
+    #[test]
+    fn tables_without_a_last_separator() {
+        let check = |text: &str, expected: &str| {
+            let read = cells(text, RowEnd::Newline).unwrap_or_else(|e| e);
+            assert_eq!(read, expected, "{text:?}");
+        };
+        check("A|B|C\n", "A B C");
+        check("A|B|C\n1|x\ny|z\n2||\n", "A B C; 1 x\ny z; 2  ");
+        check("A|B|C", "it breaks off in row 1");
+        check("A|B|C\n1|x", "it breaks off in row 2");
+        check("A|B|C\n1", "it breaks off after row 1");
+    }
+
+    #[test]
+    fn separators_differ() {
+        let mut tags = Tags::new(7);
+        let (first, second) = (tags.next_separator(), tags.next_separator());
+        assert_ne!(first, second);
+        assert_ne!(first, Tags::new(8).next_separator());
+        assert_eq!(first.len(), 9);
+    }
+
+    #[test]
+    fn ids() {
+        for good in ["123", "123_4", "123_[2-9%3]", "123+0", " 123 ", "123.batch"] {
+            assert_eq!(job_id(good), Ok(123), "{good:?}");
+        }
+        for bad in ["", "0", "_1", "-1", "12a", "99999999999999999999999", "x123"] {
+            assert!(job_id(bad).is_err(), "{bad:?}");
+        }
+    }
+}

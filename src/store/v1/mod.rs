@@ -1,0 +1,261 @@
+//! Version 1 of the state file: one JSON document, one shard a line.
+//!
+//! Nothing here touches a file. The disk types are apart from the model's, so that the model may
+//! change without the file changing, and the file's change is a decision of its own: a field that
+//! is added and may be left out keeps version 1 readable; anything else needs a version 2 beside
+//! this folder, and `upgrade` from here to there.
+
+mod form;
+mod reason;
+mod record;
+mod text;
+
+#[cfg(test)]
+pub(super) mod dice;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use self::form::{Blank, Form, disk_enum, disk_struct};
+use crate::model::id::{ShardId, is_name};
+use crate::model::state::{
+    CapSet, CapTarget, LabRecord, Learned, ShardRecord, State, TickOutcome, TickRecord,
+};
+use crate::model::units::{Money, Time, Usage};
+
+pub(super) use self::text::Moment;
+
+/// The version that this build writes.
+pub(super) const VERSION: u64 = 1;
+
+disk_struct!(DiskTick for TickRecord {
+    at: Time,
+    outcome: TickOutcome;
+    skipped_in_a_row: u32,
+    last_ok: Option<Time>
+});
+
+disk_enum!(DiskOutcome for TickOutcome { Ok, Skipped(why: String), Failed(why: String) });
+
+disk_struct!(DiskLearned for Learned {
+    ;
+    own_gpus: Option<(Option<u32>, Time)>,
+    accounting_off: bool,
+    gpus_at_hand: u32
+});
+
+// In thousandths of a TFLOP-second, whole, as the model counts them.
+disk_struct!(DiskLab for LabRecord { usage: Usage, floor: Usage; });
+
+/// One entry of `caps`, by name or by `family/shard`, as a person would say it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DiskCap<'a> {
+    target: String,
+    amount: <Money as Form>::Disk<'a>,
+    by: <String as Form>::Disk<'a>,
+    at: <Time as Form>::Disk<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document<'a> {
+    version: u64,
+    project: String,
+    instance: String,
+    generation: u64,
+    last_tick: Option<<TickRecord as Form>::Disk<'a>>,
+    learned: <Learned as Form>::Disk<'a>,
+    labs: BTreeMap<String, <LabRecord as Form>::Disk<'a>>,
+    caps: Vec<DiskCap<'a>>,
+    #[serde(deserialize_with = "records")]
+    shards: Vec<ShardRecord>,
+    #[serde(deserialize_with = "records")]
+    orphans: Vec<ShardRecord>,
+}
+
+/// Turns each record into the model's as it is read: ten thousand of them in both forms at once
+/// would be most of the memory of a cycle, and of the time to read them.
+fn records<'de, D: Deserializer<'de>>(json: D) -> Result<Vec<ShardRecord>, D::Error> {
+    struct Records;
+    impl<'de> Visitor<'de> for Records {
+        type Value = Vec<ShardRecord>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of shards")
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut records = Vec::new();
+            while let Some(disk) = list.next_element()? {
+                records.push(ShardRecord::from_disk(disk));
+            }
+            Ok(records)
+        }
+    }
+    json.deserialize_seq(Records)
+}
+
+/// Why bytes are no state of this build.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    Newer(u64),
+    Damaged(String),
+}
+
+/// The document of `state`, under the generation that the store gives it.
+pub(super) fn encode(state: &State, numbered: u64) -> Result<Vec<u8>, serde_json::Error> {
+    let State {
+        project,
+        instance,
+        // The store counts.
+        generation: _,
+        shards,
+        orphans,
+        labs,
+        caps,
+        last_tick,
+        learned,
+    } = state;
+    // Some 600 bytes a shard, so that the buffer grows once at most.
+    let mut out = Vec::with_capacity(4096 + 600 * (shards.len() + orphans.len()));
+    out.extend_from_slice(b"{\n");
+    line(&mut out, "version", &VERSION)?;
+    line(&mut out, "project", project)?;
+    line(&mut out, "instance", instance)?;
+    line(&mut out, "generation", &numbered)?;
+    line(&mut out, "last_tick", &last_tick.to_disk())?;
+    line(&mut out, "learned", &learned.to_disk())?;
+    let labs: BTreeMap<_, _> = labs.iter().map(|(name, lab)| (name, lab.to_disk())).collect();
+    line(&mut out, "labs", &labs)?;
+    list(&mut out, "caps", caps.iter().map(cap_to_disk))?;
+    out.extend_from_slice(b",\n");
+    list(&mut out, "shards", shards.iter().map(Form::to_disk))?;
+    out.extend_from_slice(b",\n");
+    list(&mut out, "orphans", orphans.iter().map(Form::to_disk))?;
+    out.extend_from_slice(b"\n}\n");
+    Ok(out)
+}
+
+fn line(out: &mut Vec<u8>, key: &str, value: &impl Serialize) -> Result<(), serde_json::Error> {
+    serde_json::to_writer(&mut *out, key)?;
+    out.extend_from_slice(b": ");
+    serde_json::to_writer(&mut *out, value)?;
+    out.extend_from_slice(b",\n");
+    Ok(())
+}
+
+fn list<T: Serialize>(
+    out: &mut Vec<u8>,
+    key: &str,
+    values: impl Iterator<Item = T>,
+) -> Result<(), serde_json::Error> {
+    serde_json::to_writer(&mut *out, key)?;
+    out.extend_from_slice(b": [");
+    let mut separator: &[u8] = b"\n";
+    let mut any = false;
+    for value in values {
+        out.extend_from_slice(separator);
+        serde_json::to_writer(&mut *out, &value)?;
+        separator = b",\n";
+        any = true;
+    }
+    out.extend_from_slice(if any { b"\n]" } else { b"]" });
+    Ok(())
+}
+
+/// Reads a document of this version or one before it.
+pub(super) fn decode(bytes: &[u8]) -> Result<State, Unreadable> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Unreadable::Damaged("it is empty".to_owned()));
+    }
+    // The version alone is looked for only where the document is no version 1: the common case
+    // goes over the bytes once.
+    let document: Document<'_> = match serde_json::from_slice(bytes) {
+        Ok(document) => document,
+        Err(fault) => {
+            return Err(match version_of(bytes) {
+                Some(version) if version > VERSION => Unreadable::Newer(version),
+                _ => Unreadable::Damaged(fault.to_string()),
+            });
+        }
+    };
+    upgrade(document)
+}
+
+fn version_of(bytes: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Head {
+        version: u64,
+    }
+    serde_json::from_slice::<Head>(bytes).ok().map(|head| head.version)
+}
+
+/// From the oldest form that is still read to the model; each later version is one more step.
+fn upgrade(document: Document<'_>) -> Result<State, Unreadable> {
+    match document.version {
+        VERSION => into_model(document).map_err(Unreadable::Damaged),
+        version if version > VERSION => Err(Unreadable::Newer(version)),
+        version => Err(Unreadable::Damaged(format!("there is no version {version}"))),
+    }
+}
+
+fn into_model(document: Document<'_>) -> Result<State, String> {
+    let Document {
+        version: _,
+        project,
+        instance,
+        generation,
+        last_tick,
+        learned,
+        labs,
+        caps,
+        shards,
+        orphans,
+    } = document;
+    let state = State {
+        project,
+        instance,
+        generation,
+        shards,
+        orphans,
+        labs: labs.into_iter().map(|(name, lab)| (name, Form::from_disk(lab))).collect(),
+        caps: caps.into_iter().map(cap_from_disk).collect::<Result<_, String>>()?,
+        last_tick: Form::from_disk(last_tick),
+        learned: Form::from_disk(learned),
+    };
+    // A shard that is there twice could have a job under each record, of which one would be lost.
+    let mut seen = HashSet::new();
+    match state.shards.iter().chain(&state.orphans).find(|record| !seen.insert(&record.id)) {
+        Some(twice) => Err(format!("shard {} is in it twice", twice.id)),
+        None => Ok(state),
+    }
+}
+
+fn cap_to_disk<'a>((target, set): (&CapTarget, &'a CapSet)) -> DiskCap<'a> {
+    let CapSet { amount, by, at } = set;
+    let target = match target {
+        CapTarget::Family(family) => family.clone(),
+        CapTarget::Shard(id) => id.to_string(),
+    };
+    DiskCap { target, amount: amount.to_disk(), by: by.to_disk(), at: at.to_disk() }
+}
+
+fn cap_from_disk(disk: DiskCap<'_>) -> Result<(CapTarget, CapSet), String> {
+    let DiskCap { target, amount, by, at } = disk;
+    let set = CapSet {
+        amount: Form::from_disk(amount),
+        by: Form::from_disk(by),
+        at: Form::from_disk(at),
+    };
+    if is_name(&target) {
+        return Ok((CapTarget::Family(target), set));
+    }
+    match ShardId::parse(&target) {
+        Some(id) => Ok((CapTarget::Shard(id), set)),
+        None => Err(format!("caps: {target:?} is neither family nor family/shard")),
+    }
+}

@@ -1,0 +1,46 @@
+//! The disk form of the typed reasons.
+
+use serde::{Deserialize, Serialize};
+
+use super::form::{Blank, Form, disk_enum};
+use crate::model::id::JobId;
+use crate::model::policy::Lane;
+use crate::model::reason::Reason;
+use crate::model::units::{Money, Time};
+
+disk_enum!(#[derive(Default)] DiskReason for Reason {
+    #[default]
+    NotLookedYet,
+    Running { node: String },
+    Done,
+    OverCap { spent: Money, cap: Money },
+    HeldByPerson { by: String },
+    JobCancelled { job: JobId, by: Option<u32> },
+    TooManyFailures { count: u32, last: String },
+    TopTierOutOfMemory,
+    HostOutOfMemory,
+    Refused { text: String },
+    NoFit { asked: String, largest: String },
+    Cancelled { by: String },
+    Backoff { until: Time, failures: u32 },
+    Settling { until: Time },
+    OutcomeUnknown { since: Time, said: String },
+    EndUnknown { since: Time, said: String },
+    PendingInSlurm { lane: Option<Lane>, parked: bool, rank: u32, of: u32, slurm: String },
+    StuckInSlurm { slurm: String },
+    InSlurm { word: String },
+    Stopping { job: JobId },
+    SubmitBudget { rank: u32 },
+    SlurmBusy { said: String },
+    Collecting { node: String, tier: String, have: u32, need: u32 },
+    QueueWait { rank: u32, ahead: Option<String>, idle_but_reserved: u32 },
+    FitNodesDown,
+    NoCpusOrMemory,
+    Submitted,
+});
+
+impl Blank for DiskReason<'_> {
+    fn is_blank(&self) -> bool {
+        matches!(self, DiskReason::NotLookedYet)
+    }
+}

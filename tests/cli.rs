@@ -1,0 +1,416 @@
+//! The program as users and cron run it. Where Slurm is asked, a stand-in of a few lines of shell
+//! answers, and the test's name says so (`fake_slurm_*`).
+#![allow(clippy::disallowed_methods, reason = "a test makes the files that a user would make")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use assert_cmd::Command;
+use babysit::store::Store;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with a shards.toml and a Slurm that has a node and no jobs.
+struct Lab {
+    dir: TempDir,
+}
+
+const SQUEUE: &str = r#"
+for a; do case $a in JobID:*) o=$a;; esac; done
+sep=${o#*:}; sep=${sep%%,*}
+for h in JOBID UID USER STATE QOS PARTITION ACCOUNT TRES_ALLOC TRES_PER_NODE TRES_PER_JOB NODES CPUS \
+  SUBMIT_TIME START_TIME END_TIME TIME_LIMIT PRIORITY NICE NODELIST EXC_NODES RESTART_COUNT REQUEUE \
+  REASON NAME COMMENT; do printf '%s%s' "$h" "$sep"; done
+echo
+"#;
+
+const SINFO: &str = r#"
+for a; do case $a in NodeList:*) o=$a;; esac; done
+sep=${o#*:}; sep=${sep%%,*}
+row() { for c; do printf '%s%s' "$c" "$sep"; done; echo; }
+row NODELIST PARTITION STATE GRES GRES_USED 'CPUS(A/I/O/T)' MEMORY ALLOCMEM
+row x1 gpu idle gpu:rtx4090:4 'gpu:rtx4090:0(IDX:N/A)' 0/16/0/16 64000 0
+"#;
+
+const SBATCH: &str = r#"
+cat >/dev/null
+echo x >>"$(dirname "$0")/asked"
+expr 100 + $(wc -l <"$(dirname "$0")/asked")
+"#;
+
+const TOML: &str = r#"
+project = "oracle-plan"
+state = "state.json"
+[slurm]
+bin_dir = "bin"
+[families.find]
+lab = "BCG"
+command = "true"
+rows = 44
+row_time = "15m"
+done = { glob = "runs/find/{shard}/row_*.json" }
+cost = { jsonl = "runs/find/{shard}.jsonl", field = "cost_usd" }
+cap = 15.0
+shards = 2
+[families.restore]
+lab = "BCG"
+command = "true"
+rows = 64
+row_time = "25m"
+done = { glob = "runs/restore/{shard}/row_*.json" }
+cap = 24.0
+cost = { jsonl = "runs/restore/{shard}.jsonl", field = "cost_usd" }
+shards = 1
+"#;
+
+impl Lab {
+    fn new() -> Lab {
+        let lab = Lab { dir: TempDir::new().expect("a temporary folder") };
+        std::fs::create_dir(lab.at("bin")).expect("a folder");
+        lab.write("shards.toml", TOML);
+        let programs =
+            [("squeue", SQUEUE), ("sinfo", SINFO), ("sbatch", SBATCH), ("sacct", "exit 1")];
+        for (name, script) in programs {
+            lab.program(name, script);
+        }
+        lab.program("scancel", r#"echo "$@" >>"$(dirname "$0")/cancelled""#);
+        lab
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.at(name), text).expect("written");
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.at(name)).unwrap_or_default()
+    }
+
+    fn program(&self, name: &str, script: &str) {
+        self.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(self.at(&format!("bin/{name}")), mode).expect("executable");
+    }
+
+    /// As cron runs it: nothing in the environment but PATH and a name.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("babysit").expect("built");
+        command.current_dir(self.dir.path()).args(arguments);
+        command.env_clear().env("PATH", "/usr/bin:/bin").env("LOGNAME", "anna");
+        command.timeout(Duration::from_secs(60));
+        command
+    }
+
+    fn run(&self, arguments: &[&str], code: i32) -> Said {
+        let output = self.command(arguments).output().expect("it ran");
+        let said = Said {
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        };
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}\n{}", said.out, said.err);
+        said
+    }
+
+    fn json(&self, arguments: &[&str], code: i32) -> Value {
+        let out = self.run(&[arguments, &["--json"]].concat(), code).out;
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
+    }
+
+    fn asked_of_sbatch(&self) -> usize {
+        self.read("bin/asked").lines().count()
+    }
+}
+
+struct Said {
+    out: String,
+    err: String,
+}
+
+#[track_caller]
+fn has(text: &str, part: &str) {
+    assert!(text.contains(part), "{part:?} is not in:\n{text}");
+}
+
+#[test]
+fn status_works_before_the_first_tick_and_writes_nothing() {
+    let lab = Lab::new();
+    let said = lab.run(&["status"], 0);
+    has(&said.out, "no tick yet");
+    has(&said.out, "restore/s0 waiting");
+    assert!(!said.out.contains('\u{1b}'), "colour without a terminal");
+    assert!(!lab.at("state.json").exists() && !lab.at("state.json.lock").exists());
+    let json = lab.json(&["status", "find"], 0);
+    assert_eq!(json["schema"], "babysit/status/v1");
+    assert_eq!(json["totals"]["shards"], 2);
+}
+
+#[test]
+fn fake_slurm_first_tick_submits_each_shard_once() {
+    let lab = Lab::new();
+    let dry = lab.run(&["tick", "--dry-run"], 0).out;
+    has(&dry, "would submit find/s0 (attempt 1)");
+    has(&dry, "sbatch");
+    assert_eq!((lab.asked_of_sbatch(), lab.at("state.json").exists()), (0, false));
+
+    let said = lab.run(&["tick"], 0);
+    has(&said.out, "restore/s0: submitted as job 101 (attempt 1)");
+    assert_eq!(lab.asked_of_sbatch(), 3);
+    let json = lab.json(&["status"], 0);
+    assert_eq!(json["totals"]["pending"], 3);
+    assert_eq!(json["last_tick"]["outcome"], "ok");
+    has(&lab.run(&["log", "find/s1"], 0).out, "find/s1: submitted as job");
+    has(&lab.run(&["why", "find/s1"], 0).out, "find/s1: Just submitted to Slurm.");
+    // Not in the queue, accounting silent: nobody may submit again.
+    lab.run(&["tick"], 0);
+    assert_eq!(lab.asked_of_sbatch(), 3);
+}
+
+#[test]
+fn fake_slurm_rows_and_money_come_from_the_files() {
+    let lab = Lab::new();
+    std::fs::create_dir_all(lab.at("runs/find/s0")).expect("a folder");
+    std::fs::create_dir_all(lab.at("runs/find/s1")).expect("a folder");
+    for row in 0..44 {
+        lab.write(&format!("runs/find/s0/row_{row}.json"), "{}");
+    }
+    lab.write("runs/find/s0.jsonl", &"{\"cost_usd\": 0.25}\n".repeat(44));
+    // Over its cap before it ever ran: it is not submitted, and a person is needed.
+    lab.write("runs/find/s1/row_0.json", "{}");
+    lab.write("runs/find/s1.jsonl", "{\"cost_usd\": 15.5}\n");
+    has(&lab.run(&["tick"], 0).out, "find/s1: cost cap reached: $15.50 of $15 spent");
+    assert_eq!(lab.asked_of_sbatch(), 1);
+    let json = lab.json(&["status", "find", "--check"], 3);
+    let state = |i: usize| (json["shards"][i]["state"].clone(), json["shards"][i]["rows"].clone());
+    assert_eq!(state(0), ("done".into(), serde_json::json!({ "done": 44, "total": 44 })));
+    assert_eq!(state(1).0, "over-cap");
+    assert_eq!(json["totals"]["spent"], 26.5);
+
+    let raised = lab.run(&["cap", "set", "find/s1", "700"], 0).out;
+    has(&raised, "find/s1: goes on: its cap is now $700");
+    lab.run(&["status", "--check"], 0);
+    lab.run(&["tick"], 0);
+    assert_eq!(lab.asked_of_sbatch(), 2);
+}
+
+#[test]
+fn fake_slurm_failing_probe_skips_the_tick_and_cron_is_told_once() {
+    let lab = Lab::new();
+    lab.program("squeue", "echo 'slurm_load_jobs error: Connection reset by peer' >&2; exit 1");
+    let first = lab.run(&["tick"], 75);
+    has(&first.err, "Connection reset by peer");
+    assert_eq!((first.out.as_str(), lab.asked_of_sbatch()), ("", 0));
+    let second = lab.run(&["tick"], 75);
+    assert_eq!((second.out.as_str(), second.err.as_str()), ("", ""));
+    has(&lab.run(&["tick", "-v"], 75).err, "3 ticks skipped in a row");
+    let tick = &lab.json(&["status"], 0)["last_tick"];
+    assert_eq!((&tick["outcome"], &tick["skipped_in_a_row"]), (&"skipped".into(), &3.into()));
+    assert_eq!(lab.json(&["tick"], 75)["outcome"], "skipped");
+    assert_eq!(lab.json(&["tick", "--dry-run"], 75)["error"]["kind"], "skipped");
+}
+
+#[test]
+fn no_squeue_at_all_is_said_with_the_next_step() {
+    let lab = Lab::new();
+    std::fs::remove_file(lab.at("bin/squeue")).expect("removed");
+    has(&lab.run(&["tick"], 75).err, "bin_dir");
+    has(&lab.run(&["check"], 1).out, "bin_dir");
+}
+
+#[test]
+fn fake_slurm_second_tick_leaves_at_once_and_status_still_reads() {
+    let lab = Lab::new();
+    lab.run(&["tick"], 0);
+    let held = Store::at(lab.at("state.json")).lock(Duration::ZERO).expect("free");
+    let said = lab.run(&["tick"], 75);
+    assert_eq!((said.out.as_str(), said.err.as_str()), ("", ""), "cron would mail it");
+    has(&lab.run(&["tick", "-v"], 75).err, "another babysit");
+    assert_eq!(lab.json(&["tick"], 75)["error"]["kind"], "busy");
+    lab.run(&["status"], 0);
+    drop(held);
+    lab.run(&["tick"], 0);
+}
+
+#[test]
+fn fake_slurm_a_state_that_cannot_be_read_is_kept_and_nothing_is_submitted() {
+    for (text, want) in [
+        ("", "state.json"),
+        ("{ torn", "state.json"),
+        (r#"{ "version": 7, "project": "oracle-plan" }"#, "newer"),
+    ] {
+        let lab = Lab::new();
+        lab.write("state.json", text);
+        for command in
+            [&["tick"][..], &["status"], &["cap", "set", "find", "25"], &["hold", "find"]]
+        {
+            has(&lab.run(command, 1).err, want);
+        }
+        assert_eq!(lab.json(&["tick"], 1)["error"]["kind"], "state");
+        assert_eq!((lab.read("state.json").as_str(), lab.asked_of_sbatch()), (text, 0));
+    }
+}
+
+#[test]
+fn fake_slurm_a_state_folder_that_cannot_be_written_submits_nothing() {
+    let lab = Lab::new();
+    // A file where the folder should be: refused for root too.
+    lab.write("file", "");
+    let said = lab.run(&["tick", "--state", "file/state.json"], 1);
+    has(&said.err, "file");
+    assert_eq!(lab.asked_of_sbatch(), 0);
+}
+
+#[test]
+fn what_is_wrong_with_shards_toml_is_said_with_its_line() {
+    let lab = Lab::new();
+    lab.write("shards.toml", &TOML.replace("row_time = \"15m\"", "row_tme = \"15m\""));
+    has(&lab.run(&["tick"], 2).err, "shards.toml:");
+    let error = &lab.json(&["status"], 2)["error"];
+    assert_eq!(error["kind"], "config");
+    has(error["message"].as_str().expect("text"), "row_time");
+    has(error["hint"].as_str().expect("text"), "babysit check");
+    std::fs::remove_file(lab.at("shards.toml")).expect("removed");
+    has(&lab.run(&["status", "--config", "nowhere.toml"], 2).err, "nowhere.toml");
+}
+
+#[test]
+fn usage_errors_are_json_too() {
+    let lab = Lab::new();
+    for arguments in [&["statsu"][..], &["cap", "set", "find"], &["loop", "--every", "0s"]] {
+        assert_eq!(lab.json(arguments, 2)["error"]["kind"], "usage", "{arguments:?}");
+    }
+    lab.run(&["--help"], 0);
+    lab.run(&[], 2);
+    has(&lab.run(&["why", "find/s9"], 2).err, "did you mean `find/s");
+    has(&lab.run(&["hold", "fnd"], 2).err, "did you mean `find`");
+}
+
+#[test]
+fn caps_are_kept_with_who_and_when() {
+    let lab = Lab::new();
+    let said = lab.run(&["cap", "set", "find", "25"], 0);
+    has(&said.out, "$15 -> $25");
+    has(&said.out, "ceiling of all shards: $74");
+    lab.run(&["cap", "set", "restore/s0", "$40.50"], 0);
+    let again = lab.run(&["cap", "set", "restore", "30"], 0).out;
+    has(&again, "restore/s0 keeps its own cap $40.50, set by anna");
+    let show = lab.run(&["cap", "show"], 0).out;
+    has(&show, "set by anna (uid ");
+    has(&show, "ceiling $90.50");
+    assert_eq!(lab.json(&["status"], 0)["totals"]["ceiling"], 90.5);
+    has(&lab.run(&["log"], 0).out, "cap of find set: $15 -> $25, by anna");
+    for bad in ["0", "-3", "NaN", "inf", "much"] {
+        lab.run(&["cap", "set", "find", "--", bad], 2);
+    }
+    lab.run(&["cap", "set", "find/*", "3"], 2);
+    assert_eq!(lab.json(&["status"], 0)["totals"]["ceiling"], 90.5);
+}
+
+#[test]
+fn fake_slurm_hold_release_retry_cancel() {
+    let lab = Lab::new();
+    has(&lab.run(&["hold", "find/*"], 0).out, "find/s1 is held");
+    has(&lab.run(&["hold", "find/s0"], 0).out, "find/s0 is held already");
+    has(&lab.run(&["status", "held"], 0).out, "babysit release find/s0");
+    // A person's own hold is no question to a person.
+    lab.run(&["status", "--check"], 0);
+    lab.run(&["tick"], 0);
+    assert_eq!(lab.asked_of_sbatch(), 1);
+    has(&lab.run(&["release", "find/s0"], 0).out, "is released");
+    has(&lab.run(&["retry", "restore"], 0).out, "has no failure to clear");
+
+    has(&lab.run(&["cancel", "restore/s0", "find"], 0).out, "its job 101 is being ended");
+    has(&lab.read("bin/cancelled"), "101");
+    has(&lab.run(&["retry", "restore/s0"], 1).out, "was cancelled for good");
+    let shard = &lab.json(&["status", "find/s0"], 0)["shards"][0];
+    assert_eq!((&shard["state"], &shard["why_code"]), (&"cancelled".into(), &"cancelled".into()));
+    lab.run(&["tick"], 0);
+    assert_eq!(lab.asked_of_sbatch(), 1, "cancelled shards never come back");
+}
+
+#[test]
+fn fake_slurm_a_tick_with_nothing_to_tell_prints_nothing() {
+    let lab = Lab::new();
+    lab.run(&["cancel", "find", "restore"], 0);
+    let said = lab.run(&["tick"], 0);
+    assert_eq!((said.out.as_str(), said.err.as_str()), ("", ""));
+    lab.run(&["loop", "--until-done"], 0);
+}
+
+#[test]
+fn fake_slurm_loop_says_that_a_person_is_needed() {
+    let lab = Lab::new();
+    lab.run(&["cancel", "find"], 0);
+    lab.program("sbatch", "echo 'sbatch: error: Invalid qos specification' >&2; exit 1");
+    let said = lab.run(&["loop", "--every", "1s", "--until-done"], 3);
+    has(&said.out, "Invalid qos specification");
+    has(&lab.run(&["status", "--check"], 3).out, "needs a person");
+}
+
+#[test]
+fn fake_slurm_sigterm_ends_the_loop_after_the_tick() {
+    let lab = Lab::new();
+    // The tick ends its own loop, so that nobody has to guess how long a tick takes.
+    lab.program("sinfo", &format!("kill -TERM $PPID\n{SINFO}"));
+    let said = lab.run(&["loop", "--every", "1h"], 0);
+    has(&said.out, "submitted as job");
+    assert_eq!(lab.json(&["status"], 0)["last_tick"]["outcome"], "ok");
+}
+
+#[test]
+fn fake_slurm_check_names_what_can_never_fit() {
+    let lab = Lab::new();
+    has(&lab.run(&["check"], 0).out, "fine (3 shards, 152 rows)");
+    lab.write(
+        "shards.toml",
+        &TOML.replace("rows = 64", "rows = 64\ngpus = 8\nsubmit = \"queued\""),
+    );
+    let said = lab.run(&["check"], 3);
+    has(&said.out, "NO_FIT_PLACEMENT");
+    has(&said.out, "4x rtx4090 on x1");
+    assert_eq!(lab.json(&["check"], 3)["faults"][0]["kind"], "NO_FIT_PLACEMENT");
+    assert!(!lab.at("state.json").exists());
+}
+
+#[test]
+fn the_dead_mans_line_follows_the_clock() {
+    let lab = Lab::new();
+    lab.program("squeue", "exit 1");
+    let at = |now: &str, arguments: &[&str]| {
+        let output = lab.command(arguments).env("BABYSIT_NOW", now).output().expect("it ran");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    at("2025-11-02T15:00:00Z", &["tick"]);
+    has(&at("2025-11-02T15:47:10Z", &["status"]), "last tick 47 min ago: does cron still run it?");
+    has(&at("1762098430", &["status", "--json"]), "\"at\": \"2025-11-02T15:00:00Z\"");
+}
+
+#[test]
+fn colour_is_as_asked() {
+    let lab = Lab::new();
+    let coloured = |arguments: &[&str], env: &[(&str, &str)]| {
+        let output = lab.command(arguments).envs(env.iter().copied()).output().expect("it ran");
+        output.stdout.contains(&0x1b)
+    };
+    assert!(coloured(&["status", "--color", "always"], &[("NO_COLOR", "1")]));
+    assert!(coloured(&["--color=auto", "status"], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!coloured(&["status"], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+    assert!(!coloured(&["status", "--color=never"], &[("CLICOLOR_FORCE", "1")]));
+}
+
+#[test]
+fn a_reader_that_left_is_no_error() {
+    let lab = Lab::new();
+    let program = assert_cmd::cargo::cargo_bin("babysit");
+    let run = format!("{} status | true; echo ${{PIPESTATUS[0]}}", program.display());
+    let output = std::process::Command::new("bash")
+        .args(["-c", &run])
+        .current_dir(lab.dir.path())
+        .output()
+        .expect("it ran");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
