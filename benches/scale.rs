@@ -57,7 +57,7 @@ fn shard(i: usize, mode: SubmitMode) -> Shard {
 /// Half of the shards pend in Slurm; the others are placed ones in babysit's own queue.
 fn campaign(shards: usize, nodes: usize) -> (Policy, State, Observation) {
     let lane = |qos: &str| LaneSpec { qos: Some(qos.to_owned()), ..LaneSpec::default() };
-    let mode = |i: usize| if i % 2 == 0 { SubmitMode::Queued } else { SubmitMode::Placed };
+    let mode = |i: usize| if i.is_multiple_of(2) { SubmitMode::Queued } else { SubmitMode::Placed };
     let policy = Policy {
         project: "scale".to_owned(),
         shards: (0..shards).map(|i| shard(i, mode(i))).collect(),
