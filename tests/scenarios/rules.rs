@@ -32,6 +32,8 @@ pub struct Spot {
     pub idle: u32,
     pub cpus_idle: u32,
     pub up: bool,
+    /// Neither down nor drained; all its CPUs may be taken.
+    pub there: bool,
 }
 
 /// What squeue and sinfo would show, whatever their luck; nobody counts this look.
@@ -89,6 +91,7 @@ fn spots(policy: &Policy, state: &State, seen: &Seen, started: &Started) -> Vec<
                 running,
                 cpus_idle: node.cpus_idle.unwrap_or(u32::MAX).saturating_sub(cpus_promised),
                 up: node.usable == babysit::model::cluster::Usable::Yes,
+                there: node.usable != babysit::model::cluster::Usable::No,
             });
         }
     }
@@ -254,7 +257,7 @@ fn reservations(world: &World, spots: &[Spot], started: &Started, cut: bool) {
                 assert!(me <= it, "{} holds a reservation, {} is before it", shard.id, other.id);
             }
         }
-        let spot = spots.iter().find(|spot| spot.pin == reservation.pin && spot.up);
+        let spot = spots.iter().find(|spot| spot.pin == reservation.pin && spot.there);
         let spot = spot.unwrap_or_else(|| panic!("{}: its placement is gone", shard.id));
         let here = started.iter().filter(|(_, pin)| **pin == spot.pin);
         let given: u32 = here.map(|(i, _)| policy.shards[*i].gpus).sum();
