@@ -4,6 +4,7 @@
 //! Nothing here reads a file, a clock or the environment, or starts a process.
 
 pub mod account;
+pub mod alike;
 pub mod apply;
 pub mod ask;
 pub mod backfill;
@@ -93,9 +94,11 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
 
     let mut room = Room::Unknown;
     let mut seats = Vec::new();
+    state.learned.own_lane = None;
     if let Some(lanes) = &policy.lanes {
         let own = parking::own_lane(lanes, &seen.cluster, &roster, state);
-        room = parking::room(lanes, state, &own);
+        room = parking::room(state, &own);
+        state.learned.own_lane = Some(own);
         seats = parking::seats(policy, lanes, room, &waiting);
         plan.actions.extend(parking::moves(lanes, state, &seats, now));
         plan.actions.extend(parking::order(state, &roster, &seats, &lpt));
@@ -157,6 +160,7 @@ struct Dispatched {
 fn place(moment: &Moment<'_>, state: &mut State, plan: &mut Plan) -> Dispatched {
     let Moment { policy, cluster, now, .. } = *moment;
     queue::welcome(policy, state);
+    state.learned.placements.clear();
     reservation::accrue(state, now);
     let queue = queue::queue(policy, state);
     let holds = |record: &ShardRecord| {
@@ -177,6 +181,9 @@ fn place(moment: &Moment<'_>, state: &mut State, plan: &mut Plan) -> Dispatched 
     let Dispatch { starts, mut waits } =
         dispatch::dispatch(moment, state, &queue, &mut placements, &mut plan.events);
     waits.extend(refused);
+    if !waits.is_empty() {
+        state.learned.placements = alike::alike(policy, &placements);
+    }
     Dispatched { starts, waits, placements }
 }
 

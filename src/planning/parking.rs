@@ -6,7 +6,7 @@ use crate::model::id::JobId;
 use crate::model::observation::Cluster;
 use crate::model::policy::{Lane, Lanes, Policy};
 use crate::model::request::Change;
-use crate::model::state::{ShardRecord, Slot, State};
+use crate::model::state::{OwnLane, ShardRecord, Slot, State};
 use crate::model::units::{Secs, Time};
 
 use super::lpt::Lpt;
@@ -51,16 +51,9 @@ pub fn room_left(policy: &Policy, room: Room, seats: &[Seat]) -> Room {
 }
 
 /// Who is in the own lane now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OwnLane {
-    pub running_ours: u32,
-    pub running_others: u32,
-    pub pending_others: u32,
-    pub pending_pinned: u32,
-}
-
 pub fn own_lane(lanes: &Lanes, cluster: &Cluster, roster: &Roster<'_>, state: &State) -> OwnLane {
-    let mut lane = OwnLane::default();
+    let learned = state.learned.own_gpus.and_then(|(limit, _)| limit);
+    let mut lane = OwnLane { size: lanes.own_gpus.or(learned), ..OwnLane::default() };
     for job in &cluster.jobs {
         if job.state.is_over() || lane_of(Some(lanes), job) != Some(Lane::Own) {
             continue;
@@ -88,12 +81,11 @@ pub fn own_lane(lanes: &Lanes, cluster: &Cluster, roster: &Roster<'_>, state: &S
     lane
 }
 
-pub fn room(lanes: &Lanes, state: &State, lane: &OwnLane) -> Room {
-    let size = match (lanes.own_gpus, state.learned.own_gpus) {
-        (Some(configured), _) => configured,
-        (None, Some((Some(limit), _))) => limit,
-        (None, Some((None, _))) => return Room::Unlimited,
-        (None, None) => return Room::Unknown,
+pub fn room(state: &State, lane: &OwnLane) -> Room {
+    let Some(size) = lane.size else {
+        // Slurm was asked, and sets no limit; or it could not be asked yet.
+        let no_limit = state.learned.own_gpus.is_some();
+        return if no_limit { Room::Unlimited } else { Room::Unknown };
     };
     let taken = lane.running_ours + lane.running_others + lane.pending_others + lane.pending_pinned;
     Room::Gpus { free: size.saturating_sub(taken), size }

@@ -136,11 +136,13 @@ pub fn fits(policy: &Policy, shard: &Shard, min_tier: Option<u32>, at: &Placemen
     let enough = min_tier.or(shard.min_tier).is_none_or(|min| at.rank >= min);
     let tier = policy.tier_by_rank(at.rank);
     let allowed = tier.and_then(|t| t.max_gpus).is_none_or(|most| shard.gpus <= most);
-    let reachable = tier
-        .and_then(|t| t.partition.as_ref())
-        .or(policy.slurm.partition.as_ref())
-        .is_none_or(|p| at.partitions.contains(p));
-    enough && allowed && reachable && at.capacity >= shard.gpus
+    enough && allowed && at.capacity >= shard.gpus && reachable(policy, at)
+}
+
+/// Is its node in the partition that jobs for its tier are sent to?
+pub fn reachable(policy: &Policy, at: &Placement) -> bool {
+    let own = policy.tier_by_rank(at.rank).and_then(|tier| tier.partition.as_ref());
+    own.or(policy.slurm.partition.as_ref()).is_none_or(|p| at.partitions.contains(p))
 }
 
 /// Dynamic, beside the GPUs: the node has the CPUs and the memory (policy.md section 1,

@@ -165,6 +165,7 @@ disk_struct!(DiskCharge for Charge {
     gpu_seconds: GpuSeconds,
     weight: Tflops,
     at: Time;
+    length: Secs,
     tier: Option<String>
 });
 
