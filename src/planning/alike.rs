@@ -64,10 +64,8 @@ pub fn fit<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::policy::{
-        Launch, RowsIn, Rules, SlurmSettings, SubmitMode, Tier,
-    };
     use crate::model::id::ShardId;
+    use crate::model::policy::{Launch, RowsIn, Rules, SlurmSettings, SubmitMode, Tier};
     use crate::model::state::Pin;
     use crate::model::units::{Secs, Tflops};
 

@@ -24,7 +24,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use self::form::{Blank, Form, disk_enum, disk_struct};
 use crate::model::id::{ShardId, is_name};
 use crate::model::state::{
-    Alike, CapSet, CapTarget, LabRecord, Learned, OwnLane, ShardRecord, State, TickOutcome, TickRecord,
+    Alike, CapSet, CapTarget, LabRecord, Learned, OwnLane, ShardRecord, State, TickOutcome,
+    TickRecord,
 };
 use crate::model::units::{Money, Time, Usage};
 
