@@ -91,7 +91,8 @@ fn every_charge_is_listed_and_their_sum_is_the_usage() {
 
         KDG: 1 charge, 41300 TFLOP-s in all: its usage
         BCG: 3 charges, 185850 TFLOP-s in all: its usage
-    "#]].assert_eq(&usage::text(&view, None, Paint::OFF));
+    "#]]
+    .assert_eq(&usage::text(&view, None, Paint::OFF));
 }
 
 #[test]
