@@ -31,7 +31,8 @@ pub fn render(status: &Status, look: &Look) -> String {
         return out;
     }
     out.push_str(&shard_lines(&status.shards, look));
-    if status.labs.len() > 1 || status.labs.iter().any(|lab| lab.usage > 0.0) {
+    // One lab takes no turns with anybody; `babysit usage` tells what it used.
+    if status.labs.len() > 1 {
         out.push('\n');
         out.push_str(&lab_lines(status, look));
     }
