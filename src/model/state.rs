@@ -296,6 +296,8 @@ pub enum Stop {
     Cancelled,
     /// A second job with the same token.
     Twin,
+    /// A pinned job that cannot start where it was sent.
+    Stranded,
 }
 
 /// How an attempt ended.
