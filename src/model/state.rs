@@ -131,7 +131,7 @@ pub struct ShardRecord {
     pub over_cap: Option<OverCap>,
     /// All rows were there once; files that vanish later do not undo it.
     pub finished: Option<Finished>,
-    pub last_end: Option<End>,
+    pub last_end: Option<Box<End>>,
     /// Rank of the lowest tier, raised after GPU out-of-memory.
     pub min_tier: Option<u32>,
     pub reservation: Option<Reservation>,
@@ -184,15 +184,16 @@ pub enum HeldWhy {
     HostMemory,
 }
 
-/// What Slurm has of this shard.
+/// What Slurm has of this shard. Boxed, so that the many records that every rule of a cycle goes
+/// over stay small.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Slot {
     Free,
     /// sbatch was (or is about to be) called and its outcome is not known.
-    Submitting(Intent),
-    Live(Live),
+    Submitting(Box<Intent>),
+    Live(Box<Live>),
     /// Its job ended short of rows; late files are waited for.
-    Settling(End),
+    Settling(Box<End>),
 }
 
 /// One try at a shard: all that was decided when it was submitted.

@@ -7,6 +7,7 @@ use crate::model::policy::{Policy, Shard, Tier};
 use crate::model::state::{Attempt, Pin, ShardRecord, Slot, State};
 
 use super::backfill;
+use super::census::Census;
 
 /// Key (node, tier).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +83,13 @@ pub fn all(policy: &Policy, cluster: &Cluster) -> Vec<Placement> {
 }
 
 /// Deducts what our own pinned jobs are about to take.
-pub fn keep_promises(policy: &Policy, state: &State, placements: &mut [Placement]) {
-    for (shard, pin, gpus) in promised(state) {
+pub fn keep_promises(
+    policy: &Policy,
+    state: &State,
+    census: &Census,
+    placements: &mut [Placement],
+) {
+    for (shard, pin, gpus) in promised(state, census) {
         give(placements, &pin, gpus, &policy.shards[shard]);
     }
 }
@@ -106,12 +112,12 @@ fn fresh(node: &Node, tier: &Tier, model: &str, capacity: u32, idle: u32) -> Pla
 
 /// GPUs that our own pinned jobs are about to take: submitted, not running yet, so that Slurm
 /// still shows them as free.
-fn promised(state: &State) -> Vec<(usize, Pin, u32)> {
-    let promise = |(shard, record): (usize, &ShardRecord)| {
-        let attempt = about_to_start(record)?;
+fn promised(state: &State, census: &Census) -> Vec<(usize, Pin, u32)> {
+    let promise = |&shard: &usize| {
+        let attempt = about_to_start(&state.shards[shard])?;
         attempt.pin.clone().map(|pin| (shard, pin, attempt.gpus))
     };
-    state.shards.iter().enumerate().filter_map(promise).collect()
+    census.pinned.iter().filter_map(promise).collect()
 }
 
 /// The attempt that was submitted, or may have been, and does not run yet.
