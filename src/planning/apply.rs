@@ -20,12 +20,12 @@ pub fn begin(state: &mut State, submit: &Submit) {
     let record = &mut state.shards[submit.shard];
     record.attempts = submit.attempt.number;
     record.kept_off = KeptOff { nodes: submit.kept_off.clone(), told: true };
-    record.slot = Slot::Submitting(Intent {
+    record.slot = Slot::Submitting(Box::new(Intent {
         attempt: submit.attempt.clone(),
         looks: 0,
         quiet_since: None,
         said: "asked just now".to_owned(),
-    });
+    }));
 }
 
 /// Before scontrol: which nodes the jobs will be kept off. Told only once Slurm has answered.
@@ -57,7 +57,7 @@ pub fn submitted(state: &mut State, submit: &Submit, outcome: &Submitted, now: T
         Submitted::Accepted(job) => {
             let mut live = Live::new(submit.attempt.clone(), *job);
             live.qos = submit.request.qos.clone().unwrap_or_default();
-            record.slot = Slot::Live(live);
+            record.slot = Slot::Live(Box::new(live));
             What::Submitted { job: *job, lane: submit.attempt.lane, attempt }
         }
         Submitted::Unknown(said) => {
