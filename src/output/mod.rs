@@ -2,6 +2,7 @@
 //!
 //! Nothing here prints, reads a clock or decides anything; computed values are handed in.
 
+pub mod around;
 pub mod caps;
 pub mod check;
 pub mod evidence;
@@ -15,6 +16,7 @@ pub mod simulate;
 pub mod slurm_words;
 pub mod steps;
 pub mod table;
+pub mod usage;
 pub mod view;
 pub mod why;
 pub mod word;

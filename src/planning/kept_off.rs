@@ -10,6 +10,7 @@ use crate::model::request::Change;
 use crate::model::state::{Attempt, Pin, ShardRecord, State};
 
 use super::ask::ask;
+use super::census::Census;
 use super::dispatch::Start;
 use super::exclude::users_own;
 use super::no_fit::reachable;
@@ -24,10 +25,12 @@ use super::submit::Moment;
 pub fn reserved<'a>(
     placements: &'a [Placement],
     state: &State,
+    census: &Census,
     starts: &[Start],
 ) -> Vec<&'a Placement> {
     let mut pins: Vec<&Pin> = Vec::new();
-    for record in state.shards.iter().filter(|record| starts_from_a_reservation(record)) {
+    let accounts = census.accounts.iter().map(|&i| &state.shards[i]);
+    for record in accounts.filter(|record| starts_from_a_reservation(record)) {
         pins.extend(about_to_start(record).and_then(|attempt| attempt.pin.as_ref()));
     }
     let from_one = |start: &&Start| after_a_reservation(&state.shards[start.shard]);
@@ -121,9 +124,16 @@ pub fn nodes_for(
 
 /// One update per distinct list of nodes, for the pending jobs whose exclusions differ from what
 /// the reservations of this cycle want. Those that are let back to all nodes come last.
-pub fn updates(policy: &Policy, state: &State, me: u32, reserved: &[&Placement]) -> Vec<Action> {
+pub fn updates(
+    policy: &Policy,
+    state: &State,
+    census: &Census,
+    me: u32,
+    reserved: &[&Placement],
+) -> Vec<Action> {
     let mut groups: Vec<(Vec<String>, Vec<String>, Vec<Target>)> = Vec::new();
-    for (i, record) in state.shards.iter().enumerate() {
+    for &i in &census.pending {
+        let record = &state.shards[i];
         if !is_changeable(record, me) {
             continue;
         }

@@ -4,10 +4,12 @@
 //! Nothing here reads a file, a clock or the environment, or starts a process.
 
 pub mod account;
+pub mod alike;
 pub mod apply;
 pub mod ask;
 pub mod backfill;
 pub mod caps;
+pub mod census;
 pub mod check;
 pub mod dispatch;
 pub mod eta;
@@ -30,14 +32,16 @@ pub mod reconcile;
 pub mod reservation;
 pub mod retry;
 pub mod roster;
+pub mod stranded;
 pub mod submit;
 
 use crate::model::observation::Observation;
-use crate::model::policy::{Policy, SubmitMode};
+use crate::model::policy::Policy;
 use crate::model::reason::Reason;
-use crate::model::state::{ShardRecord, Slot, State, Stop};
+use crate::model::state::{Slot, State, Stop};
 use crate::model::units::Time;
 
+use census::Census;
 use dispatch::{Dispatch, Start};
 use event::{Event, What};
 use lpt::Lpt;
@@ -68,20 +72,21 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
     cancel(state, me, Stop::Twin, twins, &mut plan);
 
     let moment = Moment { policy, cluster: &seen.cluster, now, seed };
-    let dispatched = place(&moment, state, &mut plan);
+    let census = Census::new(policy, state);
+    let dispatched = place(&moment, state, &census, &mut plan);
     let mut budget = policy.rules.max_submits_per_tick.saturating_sub(dispatched.starts.len());
-    let reserved = kept_off::reserved(&dispatched.placements, state, &dispatched.starts);
+    let reserved = kept_off::reserved(&dispatched.placements, state, &census, &dispatched.starts);
     // Before anything that could start a pending job: moves to another lane, freed GPUs.
-    let (off, back) = kept_off::updates(policy, state, me, &reserved)
+    let (off, back) = kept_off::updates(policy, state, &census, me, &reserved)
         .into_iter()
         .partition::<Vec<Action>, _>(kept_off::keeps_off);
     plan.actions.extend(off);
 
     let lpt = Lpt::new(policy, state);
-    let mut waiting = parking::movable(state, me, now);
+    let mut waiting = parking::movable(state, &census, me, now);
     let mut waits: Vec<Option<Reason>> = vec![None; policy.shards.len()];
     let mut largest = Largest::new(&seen.cluster);
-    for shard in submit::ready(policy, state, SubmitMode::Queued) {
+    for shard in census.queued.iter().copied() {
         if let Some(reason) = largest.refuses(policy, state, &seen.cluster, shard) {
             waits[shard] = Some(reason);
         } else if let Some(reason) = kept_off::whole_wait(&moment, state, shard, &reserved) {
@@ -94,9 +99,11 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
 
     let mut room = Room::Unknown;
     let mut seats = Vec::new();
+    state.learned.own_lane = None;
     if let Some(lanes) = &policy.lanes {
-        let own = parking::own_lane(lanes, &seen.cluster, &roster, state);
-        room = parking::room(policy, lanes, state, &own);
+        let own = parking::own_lane(lanes, &seen.cluster, &roster, state, &census);
+        room = parking::room(policy, state, &own);
+        state.learned.own_lane = Some(own);
         seats = parking::seats(policy, lanes, room, &waiting);
         plan.actions.extend(parking::moves(lanes, state, &seats, now));
         if policy.rules.lanes.longest_first {
@@ -104,7 +111,7 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
         }
         room = parking::room_left(policy, room, &seats);
     }
-    for start in backfill::again(&moment, state) {
+    for start in backfill::again(&moment, state, &census) {
         plan.actions.extend(backfill::stop(policy, &start));
     }
     let mut submitted = start(&moment, state, &dispatched.starts, room, &mut plan);
@@ -161,29 +168,33 @@ struct Dispatched {
     placements: Vec<Placement>,
 }
 
-fn place(moment: &Moment<'_>, state: &mut State, plan: &mut Plan) -> Dispatched {
+fn place(moment: &Moment<'_>, state: &mut State, census: &Census, plan: &mut Plan) -> Dispatched {
     let Moment { policy, cluster, now, .. } = *moment;
     queue::welcome(policy, state);
-    reservation::accrue(state, now);
-    let queue = queue::queue(policy, state);
-    let holds = |record: &ShardRecord| {
-        record.reservation.is_some() || kept_off::starts_from_a_reservation(record)
-    };
-    let held = state.shards.iter().any(holds);
-    if queue.is_empty() && !held {
-        reservation::close_accounts(policy, state, now);
+    state.learned.placements.clear();
+    reservation::accrue(state, census, now);
+    if census.placed.is_empty() && census.pinned.is_empty() && census.accounts.is_empty() {
         return Dispatched { starts: Vec::new(), waits: Vec::new(), placements: Vec::new() };
     }
-    let mut placements = placement::placements(policy, state, cluster);
-    let (queue, _) = dispatch::fitting(moment, state, queue, &placements);
-    reservation::review(policy, state, &queue, &mut placements, now, &mut plan.events);
-    // A released reservation was charged: the order is made anew for this cycle's dispatch.
-    let queue = queue::queue(policy, state);
-    let (queue, refused) = dispatch::fitting(moment, state, queue, &placements);
-    reservation::close_accounts(policy, state, now);
+    let queue = queue::queue(policy, state, &census.placed);
+    let mut placements = placement::all(policy, cluster);
+    let stranded = stranded::stranded(policy, state, census, &placements, cluster.me, now);
+    cancel(state, cluster.me, Stop::Stranded, stranded, plan);
+    placement::keep_promises(policy, state, census, &mut placements);
+    let (mut queue, mut refused) = dispatch::fitting(moment, state, queue, &placements);
+    let events = &mut plan.events;
+    if reservation::review(policy, state, census, &queue, &mut placements, now, events) {
+        // A released reservation was charged: the order is made anew for this cycle's dispatch.
+        let anew = queue::queue(policy, state, &census.placed);
+        (queue, refused) = dispatch::fitting(moment, state, anew, &placements);
+    }
+    reservation::close_accounts(policy, state, census, now);
     let Dispatch { starts, mut waits } =
         dispatch::dispatch(moment, state, &queue, &mut placements, &mut plan.events);
     waits.extend(refused);
+    if !waits.is_empty() {
+        state.learned.placements = alike::alike(policy, &placements);
+    }
     Dispatched { starts, waits, placements }
 }
 

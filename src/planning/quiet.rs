@@ -8,6 +8,7 @@ use crate::model::policy::{Policy, SubmitMode};
 use crate::model::state::{Gate, ShardRecord, Slot, State};
 use crate::model::units::Time;
 
+use super::census::Census;
 use super::lpt::Lpt;
 use super::measure::{is_done, measure};
 use super::parking;
@@ -87,7 +88,7 @@ pub fn stays_at_rest(
 }
 
 fn order(policy: &Policy, state: &State, me: u32, now: Time) -> Vec<Place> {
-    let mut waiting = parking::movable(state, me, now);
+    let mut waiting = parking::movable(state, &Census::new(policy, state), me, now);
     if waiting.is_empty() {
         return Vec::new();
     }

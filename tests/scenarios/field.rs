@@ -218,6 +218,22 @@ fn f5_denied_and_unchanged_is_told_once_and_not_hammered() {
 }
 
 #[test]
+fn f5_a_broken_connection_is_no_denial_and_the_next_cycle_tries_again() {
+    let mut story = Story::new(campaign(1, oracle(1, 0)), cluster(8, 8));
+    story.tick();
+    story.world.policy.lanes.as_mut().expect("lanes").park = 0;
+    for said in ["Unexpected message received for job 1", "Socket timed out"] {
+        story.world.cluster.faults.next_says(Command::Scontrol, Fault::Error, said);
+        story.faulty = true;
+        story.after(Secs(60));
+        assert_eq!(story.pending_in("own"), ids("find/s0"), "{said}");
+    }
+    story.faulty = false;
+    story.after(Secs(60));
+    assert_eq!(story.pending_in("extra"), ids("find/s0"));
+}
+
+#[test]
 fn f6_a_preempted_shard_comes_back_at_once_and_loses_one_row() {
     let mut cluster = cluster(5, 4);
     cluster.work.add("find/s2", Table::new(44, Secs::minutes(15)));
@@ -329,9 +345,9 @@ fn an_idle_cycle_asks_squeue_and_sinfo_once_and_nothing_else() {
     let mut story = Story::new(campaign(2, oracle(4, 8)), cluster(8, 4));
     story.tick();
     story.after(Secs(60));
-    let before = story.world.cluster.calls.clone();
+    let before = story.world.cluster.calls;
     story.world.tick();
-    let after = story.world.cluster.calls.clone();
+    let after = story.world.cluster.calls;
     assert_eq!(after.looks, before.looks + 1);
     assert_eq!(after.squeue, before.squeue + 1);
     assert_eq!(after.sinfo, before.sinfo + 1);
