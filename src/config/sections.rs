@@ -228,6 +228,7 @@ pub(super) fn rules(top: &Section<'_>, sink: &mut Sink) -> Rules {
         newcomer_floor: s
             .read(sink, "newcomer", |v| values::one_of(v, &[("floor", true), ("zero", false)]))
             .or(d.newcomer_floor),
+        reserve: d.reserve,
         lanes: d.lanes,
     }
 }

@@ -114,6 +114,9 @@ pub struct Rules {
     pub max_submits_per_tick: usize,
     /// A lab that joins late starts at the lowest usage of the active labs.
     pub newcomer_floor: bool,
+    /// Rank 1 that cannot start collects GPUs (policy.md section 6 c). Else it is skipped, the old
+    /// head-of-line rule, which is kept so that the two can be compared.
+    pub reserve: bool,
     pub lanes: LaneRules,
 }
 
@@ -155,6 +158,7 @@ impl Default for Rules {
             submit_settle: Secs::minutes(5),
             max_submits_per_tick: 50,
             newcomer_floor: false,
+            reserve: true,
             lanes: LaneRules::default(),
         }
     }
