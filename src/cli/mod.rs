@@ -12,6 +12,7 @@ pub mod figures;
 mod log;
 mod repeat;
 mod simulate;
+mod simulate_placement;
 mod slurm;
 mod status;
 pub mod talk;
