@@ -7,6 +7,7 @@ pub mod caps;
 pub mod check;
 pub mod evidence;
 pub mod fault;
+pub mod forecast;
 pub mod format;
 pub mod journal;
 pub mod layout;
