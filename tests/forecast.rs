@@ -1,8 +1,9 @@
 //! Forecasts from a state: what is left, how long it takes, whether a cap is in the way.
 
 use babysit::config;
-use babysit::model::policy::{CostIn, Policy};
-use babysit::model::state::{Gate, HeldWhy, Pace, State};
+use babysit::model::id::{JobId, Token};
+use babysit::model::policy::{CostIn, Lane, Policy};
+use babysit::model::state::{Attempt, Gate, HeldWhy, Live, Pace, Slot, State};
 use babysit::model::units::{Money, Secs, Time};
 use babysit::study::forecast::{future, rest};
 use babysit::study::method::by_name;
@@ -71,4 +72,44 @@ fn money_grows_by_the_measured_price_and_tells_of_the_cap() {
     assert!((44.0..53.0).contains(&mean), "{mean}");
     assert!(costs.iter().all(|cost| *cost >= cap), "{costs:?}");
     assert!(costs.iter().any(|cost| (cost - costs[0]).abs() > 0.1), "no spread: {costs:?}");
+}
+
+/// A shard that runs goes on running: one with two rows left is not put behind longer ones.
+#[test]
+fn what_runs_now_goes_on_running() {
+    let (policy, mut state) = campaign();
+    for (shard, record) in policy.shards.iter().zip(&mut state.shards).skip(2) {
+        record.progress.rows = shard.rows / 3;
+        let token = Token { name: "n".to_owned(), comment: "c".to_owned() };
+        let attempt = Attempt {
+            number: 1,
+            token,
+            lane: Some(Lane::Extra),
+            gpus: 1,
+            pin: None,
+            rows_before: 0,
+            asked_at: NOW,
+            uid: 7,
+            exclude: Vec::new(),
+        };
+        // Four short ones run, in both lanes; the long ones wait.
+        if record.id.family == "find" || matches!(record.id.shard.as_str(), "s0" | "s1") {
+            record.progress.rows = shard.rows - 2;
+            let lane = Some(if record.id.shard == "s0" { Lane::Own } else { Lane::Extra });
+            let live = Live { lane, started: Some(NOW), ..Live::new(attempt, JobId(9)) };
+            record.slot = Slot::Live(live.into());
+        }
+    }
+    let seen = rest(Scenario::Rich, &policy, &state);
+    let runs: Vec<usize> =
+        (0..seen.left.len()).filter(|n| seen.setting.work[*n].runs.is_some()).collect();
+    assert_eq!(runs.len(), 4);
+    let method = by_name("now").expect("a policy");
+    let futures: Vec<_> =
+        (1..=20).map(|seed| future(&seen, &method, seed).expect("it ends")).collect();
+    for n in runs {
+        let mut ends: Vec<f64> = futures.iter().map(|f| f.ends[n]).collect();
+        ends.sort_by(f64::total_cmp);
+        assert!(ends[10] < 1.0, "{}: {ends:?}", seen.setting.work[n].id);
+    }
 }

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     fn check(own: u32, hours: &[i64], expected: f64) {
-        let mut path = Path::new(Scenario::None, 1, Time(0));
+        let mut path = Path::new(Scenario::None, 1, Time(0), None);
         let shards: Vec<Secs> = hours.iter().map(|h| Secs::hours(*h)).collect();
         let found = bound(&mut path, Time(0), own, Secs::hours(600), &shards);
         assert!((found - expected).abs() < 1e-9 || found == expected, "{own} {hours:?}: {found}");
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn extra_gpus_bring_it_down() {
-        let mut path = Path::new(Scenario::Rich, 3, Time(0));
+        let mut path = Path::new(Scenario::Rich, 3, Time(0), None);
         let shards = vec![Secs::hours(20); 12];
         let found = bound(&mut path, Time(0), 4, Secs::hours(600), &shards);
         assert!((20.0..45.0).contains(&found), "{found}");

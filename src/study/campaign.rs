@@ -1,10 +1,14 @@
 //! One campaign under one policy and one seed: the real tick on the simulated cluster.
 
 use crate::engine::Outcome as TickOutcome;
+use crate::model::observation::Cluster as Seen;
 use crate::model::policy::{Rules, Shard};
+use crate::model::request::Submitted;
 use crate::model::units::{Secs, Time};
 use crate::planning::quiet::{self, Rest};
+use crate::planning::submit::{self, Moment, Way};
 use crate::sim::{Cluster, Command, Event, Fault, Faults, Rng, Stranger};
+use crate::slurm::Slurm;
 
 use super::bound::bound;
 use super::conserved;
@@ -72,11 +76,17 @@ fn go(
     leave_out: bool,
 ) -> Result<(Ran, World), String> {
     let tables = setting.tables(seed);
-    let mut path = Path::new(setting.scenario, seed, BEGINS);
+    let mut path = Path::new(setting.scenario, seed, BEGINS, setting.extra_at_begin());
     let shortest = setting.shortest(&tables);
     let bound = bound(&mut path.clone(), BEGINS, setting.own_free(), setting.limit, &shortest);
     let mut world = world(setting, method, seed, &tables)?;
     let mut fed = Fed::default();
+    if setting.runs_already() {
+        let now = world.now();
+        fed.feed(&mut path, &mut world.cluster, now);
+        world.advance(Secs(1));
+        take_up(setting, &mut world)?;
+    }
     let mut quiet = Quiet::new(&mut world);
     let leave_out = leave_out && setting.probe_fails <= 0.0;
     let ended = loop {
@@ -193,6 +203,33 @@ fn world(
     let rules = Rules { lanes: method.rules, ..Rules::default() };
     let policy = setting.policy(&order(setting.work.len(), seed), rules, park);
     Ok(World::new(policy, cluster, ME, seed))
+}
+
+/// Shards that run when the campaign begins get their GPUs before the first cycle, which adopts
+/// their jobs by their tokens.
+fn take_up(setting: &Setting, world: &mut World) -> Result<(), String> {
+    let nobody = Seen { jobs: Vec::new(), nodes: Vec::new(), me: world.cluster.uid_of(ME) };
+    let now = world.now();
+    world.state.align(&world.policy, now);
+    // Rows that are there already are no pace of these runs.
+    for record in &mut world.state.shards {
+        let work = setting.work.iter().find(|work| work.id == record.id);
+        record.progress.rows = work.map_or(0, |work| work.done);
+    }
+    let moment = Moment { policy: &world.policy, cluster: &nobody, now, seed: 0 };
+    for (i, shard) in world.policy.shards.iter().enumerate() {
+        let Some(lane) = setting.work.iter().find(|w| w.id == shard.id).and_then(|w| w.runs) else {
+            continue;
+        };
+        let way = Way::Queued { kept_off: &[] };
+        let submit = submit::request(&moment, &world.state, i, Some(lane), &way);
+        let answer = world.cluster.door(ME).submit(&submit.request);
+        if !matches!(answer, Submitted::Accepted(_)) {
+            return Err(format!("{}: {answer:?}", shard.id));
+        }
+    }
+    world.advance(Secs(5));
+    Ok(())
 }
 
 /// Higher than any nice value that LPT order takes from it.

@@ -3,7 +3,7 @@
 //!
 //! Rates are what was measured so far, and as uncertain as the few rows behind them make them.
 
-use crate::model::policy::{Policy, SubmitMode};
+use crate::model::policy::{Lane, Policy, SubmitMode};
 use crate::model::state::{Gate, State};
 use crate::model::units::Money;
 use crate::planning::lpt::Lpt;
@@ -73,6 +73,10 @@ pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
             row_hours: each.max(1.0) / 3600.0,
             price: Money::ZERO,
             cap: None,
+            runs: record
+                .live()
+                .filter(|l| l.started.is_some())
+                .map(|l| l.lane.unwrap_or(Lane::Own)),
         });
         let cap = state.cap_of(&shard.id, shard.cap);
         let (rows, seen) = (rows_left(shard, record), record.pace.rows);

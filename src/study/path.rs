@@ -44,7 +44,8 @@ const VISIT_SIGMA: f64 = 0.8;
 const HOUR: f64 = 3600.0;
 
 impl Path {
-    pub fn new(scenario: Scenario, seed: u64, begins: Time) -> Path {
+    /// `there`: extra GPUs at the beginning, where that is known.
+    pub fn new(scenario: Scenario, seed: u64, begins: Time, there: Option<u32>) -> Path {
         let mut path = Path {
             scenario,
             begins,
@@ -59,7 +60,8 @@ impl Path {
         };
         // As many as there are on average at that hour, in the middle of their lives; an
         // exponential life left is as long as a whole one.
-        for _ in 0..poisson(&mut path.births, scenario.mean_extra(0.0)) {
+        let drawn = poisson(&mut path.births, scenario.mean_extra(0.0));
+        for _ in 0..there.unwrap_or(drawn) {
             path.born(0.0);
         }
         path.next_birth = path.after_birth(0.0);
@@ -144,7 +146,7 @@ mod tests {
     const T0: Time = Time(1_000_000);
 
     fn drawn(scenario: Scenario, seed: u64, steps: i64) -> Path {
-        let mut path = Path::new(scenario, seed, T0);
+        let mut path = Path::new(scenario, seed, T0, None);
         for step in 1..=steps {
             path.reach(T0 + Secs(200 * 3600 * step / steps));
         }

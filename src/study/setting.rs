@@ -2,7 +2,7 @@
 
 use crate::model::id::ShardId;
 use crate::model::policy::{
-    CostIn, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode,
+    CostIn, Lane, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode,
 };
 use crate::model::units::{Money, Secs};
 use crate::sim::{Rng, Table};
@@ -40,6 +40,8 @@ pub struct ShardWork {
     /// Price of a row.
     pub price: Money,
     pub cap: Option<Money>,
+    /// It has a GPU of this lane when the campaign begins.
+    pub runs: Option<Lane>,
 }
 
 /// The field's campaign.
@@ -102,6 +104,7 @@ impl Setting {
             row_hours: shard.row_time.as_f64() / 3600.0,
             price: Money::ZERO,
             cap: None,
+            runs: None,
         });
         let mut setting = Setting::of(scenario, work.collect());
         if let Some(lanes) = &policy.lanes {
@@ -111,6 +114,17 @@ impl Setting {
         // As in the field: half of the lane is another session's.
         setting.held = setting.own / 2;
         Ok(setting)
+    }
+
+    /// Does any shard run when the campaign begins?
+    pub(super) fn runs_already(&self) -> bool {
+        self.work.iter().any(|work| work.runs.is_some())
+    }
+
+    /// Extra GPUs that are there at the beginning: those that shards run on, where any runs.
+    pub(super) fn extra_at_begin(&self) -> Option<u32> {
+        let extra = self.work.iter().filter(|work| work.runs == Some(Lane::Extra)).count();
+        self.runs_already().then_some(extra as u32)
     }
 
     /// GPUs of own that are not held for good.
@@ -191,6 +205,7 @@ fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
             row_hours,
             price,
             cap: None,
+            runs: None,
         })
     };
     // $0.27 and $0.08: restore_s0 and find_s0 (policy.md section 4).
