@@ -6,6 +6,7 @@ use crate::model::policy::Lane;
 use crate::model::request::{RefusalClass, Submitted};
 use crate::model::state::State;
 use crate::planning::apply::{self, Said};
+use crate::planning::breaker;
 use crate::planning::event::Event;
 use crate::planning::plan::{Action, Plan, Submit, Target};
 
@@ -29,12 +30,13 @@ pub fn act(hands: &mut Hands<'_>, state: &mut State, plan: &Plan, events: &mut V
                 };
                 said.answers.push((at, asked));
             }
-            Action::Submit(submit) => match stop.holds(submit) {
-                Some(text) => apply::paused(state, submit, text),
+            Action::Submit(submit) => match stop.holds(state, submit) {
+                Some(text) => apply::paused(state, submit, &text),
                 None => {
                     let outcome = hands.slurm.submit(&submit.request);
                     stop.heed(submit, &outcome);
-                    events.push(apply::submitted(state, submit, &outcome, hands.now));
+                    let rules = &hands.policy.rules;
+                    events.extend(apply::submitted(rules, state, submit, &outcome, hands.now));
                 }
             },
         }
@@ -70,8 +72,12 @@ impl Brakes {
         }
     }
 
-    fn holds(&self, submit: &Submit) -> Option<&str> {
+    fn holds(&self, state: &State, submit: &Submit) -> Option<String> {
+        let family = &submit.id.family;
+        if breaker::is_open(&state.caution, family) {
+            return Some(format!("the submissions of {family} are refused"));
+        }
         let lane = self.lanes.iter().find(|(lane, _)| *lane == submit.attempt.lane);
-        self.all.as_deref().or(lane.map(|(_, text)| text.as_str()))
+        self.all.as_ref().or(lane.map(|(_, text)| text)).cloned()
     }
 }

@@ -50,5 +50,6 @@ pub fn stop_words(stop: Stop) -> &'static str {
         Stop::OverCap => "its cost cap is reached",
         Stop::Cancelled => "it was cancelled",
         Stop::Twin => "a second job of the same shard",
+        Stop::Stalled => "it finished no row for too long",
     }
 }

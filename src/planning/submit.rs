@@ -8,6 +8,7 @@ use crate::model::state::{Attempt, Gate, Pin, Slot, State};
 use crate::model::units::Time;
 
 use super::ask::{Ask, ask};
+use super::breaker;
 use super::exclude::users_own;
 use super::kept_off::union;
 use super::measure::is_done;
@@ -31,6 +32,7 @@ pub fn ready(policy: &Policy, state: &State, mode: SubmitMode) -> Vec<usize> {
             && record.slot == Slot::Free
             && record.gate == Gate::Open
             && record.over_cap.is_none()
+            && !breaker::is_open(&state.caution, &record.id.family)
             && !is_done(&policy.shards[*i], record)
             // Never counted: its files could not be read even once.
             && record.progress.measured_at.is_some()
