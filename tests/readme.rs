@@ -109,8 +109,8 @@ fn the_page_of_commands_has_them_all() {
 fn exit_codes_are_those_of_the_program() {
     let all = [Exit::Done, Exit::Failed, Exit::Usage, Exit::Person, Exit::Skipped];
     let codes: Vec<String> = all.iter().map(|exit| exit.code().to_string()).collect();
+    let row = Regex::new(r"(?m)^\| (\d+) \|").expect("a pattern");
     for page in ["README.md", "docs/commands.md"] {
-        let row = Regex::new(r"(?m)^\| (\d+) \|").expect("a pattern");
         let told: Vec<String> = row.captures_iter(&read(page)).map(|c| c[1].to_owned()).collect();
         assert_eq!(told, codes, "{page}");
     }

@@ -2,8 +2,14 @@
 
 #[path = "scenarios/backfill.rs"]
 mod backfill;
+#[allow(dead_code, reason = "shared with the random campaigns")]
+#[path = "scenarios/bills.rs"]
+mod bills;
+#[path = "scenarios/cautions.rs"]
+mod cautions;
 #[path = "scenarios/field.rs"]
 mod field;
+#[allow(dead_code, reason = "shared with the random campaigns")]
 #[path = "scenarios/harness.rs"]
 mod harness;
 #[path = "scenarios/prose.rs"]
@@ -12,6 +18,7 @@ mod prose;
 mod reasons;
 #[path = "scenarios/reservations.rs"]
 mod reservations;
+#[allow(dead_code, reason = "shared with the random campaigns")]
 #[path = "scenarios/rules.rs"]
 mod rules;
 #[path = "scenarios/section8.rs"]

@@ -1,11 +1,17 @@
 //! Faults of all kinds at 30 % and cycles that are cut before or after any save and any effect:
 //! no shard has two live jobs, no row is done twice, every GPU-second is charged once.
 
+#[path = "scenarios/bills.rs"]
+mod bills;
 #[path = "scenarios/chance.rs"]
 mod chance;
+#[path = "scenarios/cutting.rs"]
+mod cutting;
 #[allow(dead_code, reason = "shared with the scenarios")]
 #[path = "scenarios/harness.rs"]
 mod harness;
+#[path = "scenarios/labs.rs"]
+mod labs;
 #[allow(dead_code, reason = "shared with the scenarios")]
 #[path = "scenarios/prose.rs"]
 mod prose;

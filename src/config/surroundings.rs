@@ -79,7 +79,8 @@ pub fn find(explicit: Option<&Path>, s: &Surroundings) -> Result<PathBuf, PlaceE
             Ok(_) => Ok(path),
             Err(e) => Err(PlaceError {
                 text: format!("{by} names {}: {e}", path.display()),
-                hint: "correct the path, or make the file with `babysit init`".to_owned(),
+                hint: "correct the path, or begin with a copy of an example (examples/ of babysit)"
+                    .to_owned(),
             }),
         };
     }
@@ -92,7 +93,7 @@ pub fn find(explicit: Option<&Path>, s: &Surroundings) -> Result<PathBuf, PlaceE
             s.cwd.display()
         ),
         hint:
-            "cd to the project, name the file with --config PATH, or write one with `babysit init`"
+            "cd to the project, name the file with --config PATH, or begin with a copy of an example"
                 .to_owned(),
     })
 }

@@ -12,10 +12,28 @@ use crate::planning::plan::{Action, Plan, Submit, Target};
 
 use super::Hands;
 
-pub fn act(hands: &mut Hands<'_>, state: &mut State, plan: &Plan, events: &mut Vec<Event>) -> Said {
+/// What was said, and why it was broken off, if it was.
+pub fn act(
+    hands: &mut Hands<'_>,
+    state: &mut State,
+    plan: &Plan,
+    events: &mut Vec<Event>,
+) -> (Said, Option<String>) {
+    let mut lost: Option<String> = None;
     let mut said = Said::default();
     let mut stop = Brakes::default();
     for (at, action) in plan.actions.iter().enumerate() {
+        // Between two effects somebody on another host may have taken over, where the file
+        // system's locks do not reach across hosts.
+        if lost.is_none() {
+            lost = hands.checkpoint.still_ours().err().map(|error| format!("{error:#}"));
+        }
+        if let Some(text) = &lost {
+            if let Action::Submit(submit) = action {
+                apply::paused(state, submit, text);
+            }
+            continue;
+        }
         match action {
             Action::Cancel { jobs, .. } => {
                 said.answers.push((at, hands.slurm.cancel(&ids(jobs))));
@@ -41,7 +59,7 @@ pub fn act(hands: &mut Hands<'_>, state: &mut State, plan: &Plan, events: &mut V
             },
         }
     }
-    said
+    (said, lost)
 }
 
 fn ids(jobs: &[Target]) -> Vec<JobId> {

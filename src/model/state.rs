@@ -271,6 +271,8 @@ pub enum Stop {
     Twin,
     /// No new row for far too long, and `restart_stalled` is set.
     Stalled,
+    /// A pinned job that cannot start where it was sent.
+    Stranded,
 }
 
 /// How an attempt ended.

@@ -31,7 +31,7 @@ pub fn steps(shards: &[ShardView], now: Time) -> Vec<Step> {
     for shard in shards {
         let over = matches!(shard.reason, Reason::OverCap { .. });
         if let Reason::BreakerOpen { .. } = shard.reason {
-            refused.entry(&shard.family).or_insert_with(Vec::new).push(shard);
+            refused.entry(&shard.family).or_default().push(shard);
             continue;
         }
         if let Reason::Stalled { .. } = shard.reason {

@@ -1,7 +1,7 @@
 //! Cost caps (policy.md section 4): a safety brake that only a person releases.
 
 use crate::model::policy::Policy;
-use crate::model::state::{OverCap, State, Stop};
+use crate::model::state::{OverCap, State};
 use crate::model::units::Time;
 
 use super::event::{Event, What};
@@ -42,14 +42,4 @@ pub fn caps(policy: &Policy, state: &mut State, now: Time, events: &mut Vec<Even
         }
     }
     stop
-}
-
-/// Why a job of ours is being stopped, for the journal.
-pub fn stop_words(stop: Stop) -> &'static str {
-    match stop {
-        Stop::OverCap => "its cost cap is reached",
-        Stop::Cancelled => "it was cancelled",
-        Stop::Twin => "a second job of the same shard",
-        Stop::Stalled => "it finished no row for too long",
-    }
 }

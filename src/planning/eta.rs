@@ -72,7 +72,10 @@ pub fn etas(policy: &Policy, state: &State, lpt: &Lpt) -> Vec<Option<Eta>> {
     lpt.sort(policy, &mut waiting);
     let widest = waiting.iter().map(|&i| policy.shards[i].gpus).max().unwrap_or(1);
     let busy: u32 = running.iter().map(|&i| policy.shards[i].gpus).sum();
-    let idle = state.learned.gpus_at_hand.saturating_sub(busy);
+    // Before the first cycle nothing of the cluster is known but the size of own.
+    let own = policy.lanes.as_ref().and_then(|lanes| lanes.own_gpus).unwrap_or(0);
+    let hand = if state.last_tick.is_none() { own } else { state.learned.gpus_at_hand };
+    let idle = hand.saturating_sub(busy);
     // Moments (in milliseconds, so that they can be ordered) at which one GPU gets free.
     let mut free: BinaryHeap<Reverse<u64>> = (0..idle).map(|_| Reverse(0)).collect();
     let mut put = |i: usize, start: f64, free: &mut BinaryHeap<Reverse<u64>>| {

@@ -14,7 +14,7 @@ use super::placement::{self, Placement};
 /// NO_FIT_PLACEMENT by shard index; `None` where some placement can hold the shard.
 pub fn unfit(policy: &Policy, state: &State, cluster: &Cluster) -> Vec<Option<Reason>> {
     let mut largest = Largest::new(cluster);
-    let placements = placement::placements(policy, state, cluster);
+    let placements = placement::all(policy, cluster);
     let of = |i: usize| match policy.shards[i].submit {
         SubmitMode::Queued => largest.refuses(policy, state, cluster, i),
         SubmitMode::Placed => placed(policy, state, &placements, i),

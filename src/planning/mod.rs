@@ -32,6 +32,7 @@ pub mod reservation;
 pub mod retry;
 pub mod roster;
 pub mod stall;
+pub mod stranded;
 pub mod submit;
 
 use crate::model::observation::Observation;
@@ -172,14 +173,18 @@ fn place(moment: &Moment<'_>, state: &mut State, plan: &mut Plan) -> Dispatched 
     reservation::accrue(state, now);
     let queue = queue::queue(policy, state);
     let holds = |record: &ShardRecord| {
-        record.reservation.is_some() || kept_off::starts_from_a_reservation(record)
+        let pinned = placement::about_to_start(record).is_some_and(|a| a.pin.is_some());
+        pinned || record.reservation.is_some() || kept_off::starts_from_a_reservation(record)
     };
     let held = state.shards.iter().any(holds);
     if queue.is_empty() && !held {
         reservation::close_accounts(policy, state, now);
         return Dispatched { starts: Vec::new(), waits: Vec::new(), placements: Vec::new() };
     }
-    let mut placements = placement::placements(policy, state, cluster);
+    let mut placements = placement::all(policy, cluster);
+    let stranded = stranded::stranded(policy, state, &placements, cluster.me, now);
+    cancel(state, cluster.me, Stop::Stranded, stranded, plan);
+    placement::keep_promises(policy, state, &mut placements);
     let (queue, _) = dispatch::fitting(moment, state, queue, &placements);
     reservation::review(policy, state, &queue, &mut placements, now, &mut plan.events);
     // A released reservation was charged: the order is made anew for this cycle's dispatch.

@@ -37,8 +37,9 @@ impl Placement {
     }
 }
 
-/// Every placement of a configured model, nodes that are down included (`up` = false).
-pub fn placements(policy: &Policy, state: &State, cluster: &Cluster) -> Vec<Placement> {
+/// Every placement of a configured model, nodes that are down included (`up` = false). What our own
+/// pinned jobs are about to take is not deducted yet.
+pub fn all(policy: &Policy, cluster: &Cluster) -> Vec<Placement> {
     let mut all = Vec::new();
     let yielding = backfill::jobs(policy, cluster);
     for node in &cluster.nodes {
@@ -76,11 +77,15 @@ pub fn placements(policy: &Policy, state: &State, cluster: &Cluster) -> Vec<Plac
         }
         all.append(&mut here);
     }
-    for (shard, pin, gpus) in promised(state) {
-        give(&mut all, &pin, gpus, &policy.shards[shard]);
-    }
     all.sort_by(|a, b| a.pin.cmp(&b.pin));
     all
+}
+
+/// Deducts what our own pinned jobs are about to take.
+pub fn keep_promises(policy: &Policy, state: &State, placements: &mut [Placement]) {
+    for (shard, pin, gpus) in promised(state) {
+        give(placements, &pin, gpus, &policy.shards[shard]);
+    }
 }
 
 fn fresh(node: &Node, tier: &Tier, model: &str, capacity: u32, idle: u32) -> Placement {

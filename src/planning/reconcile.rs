@@ -3,10 +3,12 @@
 //! One rule above all: a job that is not in the queue has not thereby ended, and a submission
 //! without an answer has not thereby failed (policy.md section 2.1, slurm.md "Ending").
 
+mod runs;
+
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 
-use crate::model::cluster::{GpuCount, JobState, Node, QueueJob};
+use crate::model::cluster::{JobState, Node, QueueJob};
 use crate::model::id::{JobId, ShardId, Token};
 use crate::model::observation::{GapKind, Observation, PastJob};
 use crate::model::policy::Policy;
@@ -318,80 +320,6 @@ impl Step<'_, '_> {
         Slot::Live(live)
     }
 
-    /// Slurm put the job back by itself: the run we know of is over, and its submit time was reset
-    /// at that moment. Where more than one run went by, only accounting has their ends; it is
-    /// asked when the job is over.
-    fn put_back(&mut self, live: &mut Live, job: &QueueJob) {
-        // A job on its way back counts the restart while the old run is still ending.
-        let ending = job.state.holds_gpus() && job.started.is_some() && job.started == live.started;
-        if ending {
-            return;
-        }
-        let restarts = job.restarts.saturating_sub(live.restarts);
-        live.restarts = job.restarts;
-        if restarts == 0 && job.state != JobState::Pending {
-            return;
-        }
-        let Some(started) = live.started.take() else { return };
-        self.record.preemptions += 1;
-        let reset = job.submitted.filter(|at| restarts <= 1 && *at >= started);
-        if let Some(ended) = reset.or(self.past.off.then_some(self.now)) {
-            let (attempt, gpus) = (live.attempt.number, live.attempt.gpus);
-            self.charge(&Run { attempt, gpus, started, ended, tier: live.tier.as_deref() });
-        }
-    }
-
-    /// Charges the runs that a job had before its last one. `Err`: accounting cannot tell yet.
-    fn charge_earlier(&mut self, attempt: &Attempt, job: &QueueJob) -> Result<(), String> {
-        if self.past.off {
-            return Ok(());
-        }
-        if let Some(why) = self.past.gap {
-            return Err(why.to_owned());
-        }
-        let rows = self.past.all(attempt, job.id);
-        let over = |row: &&PastJob| row.end.is_some() && row.started != job.started;
-        let earlier: Vec<&PastJob> = rows.into_iter().filter(over).collect();
-        if earlier.len() < job.restarts as usize {
-            return Err("accounting does not have all of its runs yet".to_owned());
-        }
-        for row in earlier {
-            self.charge_row(attempt, row);
-        }
-        Ok(())
-    }
-
-    fn charge_row(&mut self, attempt: &Attempt, row: &PastJob) {
-        let started = row.started.filter(|_| !row.nodes.is_empty());
-        let (Some(started), Some(ended)) = (started, row.ended) else { return };
-        let tier = self.tier_of_run(attempt, &row.nodes, &[]);
-        let (attempt, gpus) = (attempt.number, attempt.gpus);
-        self.charge(&Run { attempt, gpus, started, ended, tier: tier.as_deref() });
-    }
-
-    /// The tier a run is charged at: as pinned, as asked, or as its node has it. On a mixed node
-    /// Slurm's queue does not show which model an untyped job got: the lower one is charged.
-    fn tier_of_run(
-        &self,
-        attempt: &Attempt,
-        nodes: &[String],
-        asked: &[GpuCount],
-    ) -> Option<String> {
-        if let Some(pin) = &attempt.pin {
-            return Some(pin.tier.clone());
-        }
-        let asked = asked.iter().find_map(|ask| ask.model.as_deref());
-        if let Some(tier) = asked.and_then(|model| self.policy.tier_of(model)) {
-            return Some(tier.name.clone());
-        }
-        let min = self.record.min_tier.or(self.policy.shards[self.shard].min_tier);
-        let node = self.nodes.iter().find(|node| nodes.first() == Some(&node.name))?;
-        let models = node.gpus.iter().flatten().filter_map(|gpus| gpus.model.as_deref());
-        let tiers = models.filter_map(|model| self.policy.tier_of(model));
-        let fit = tiers.filter(|tier| min.is_none_or(|min| tier.rank >= min));
-        fit.min_by_key(|tier| tier.rank).map(|tier| tier.name.clone())
-    }
-
     /// Not in a healthy queue: accounting decides, and until it can nothing is decided.
     fn missing(&mut self, mut live: Live) -> Slot {
         let first = live.absent.is_none();
@@ -478,15 +406,6 @@ impl Step<'_, '_> {
         self.record.kept_off = KeptOff::default();
         account::charge_owed(self.policy, lab, self.record, self.labs, self.now);
         Slot::Settling(end)
-    }
-
-    fn charge(&mut self, run: &Run<'_>) {
-        let lab = &self.policy.shards[self.shard].lab;
-        let new = account::charge_run(self.policy, lab, self.record, self.labs, run, self.now);
-        self.record.ran += new;
-        if new.0 > 0 {
-            self.tell(What::Charged { attempt: run.attempt, gpu_seconds: new.0 });
-        }
     }
 }
 

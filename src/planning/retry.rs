@@ -5,7 +5,7 @@
 use crate::model::cluster::EndWord;
 use crate::model::observation::Observation;
 use crate::model::policy::{Policy, Rules, Shard};
-use crate::model::state::{End, EndHow, Gate, HeldWhy, ShardRecord, Slot, State};
+use crate::model::state::{End, EndHow, Gate, HeldWhy, ShardRecord, Slot, State, Stop};
 use crate::model::units::{Secs, Time};
 
 use super::bad_nodes::{self, Blame, Marks};
@@ -45,11 +45,14 @@ pub fn judge(
         events.push(tell(record, What::Ended { job: end.job, how: end.how, new_rows }));
         let end = end.clone();
         record.slot = Slot::Free;
-        record.queued_since = now;
         if bad_nodes::node_failed(&end)
             && let [node] = end.nodes.as_slice()
         {
             marks.charge(node, record, &end);
+        }
+        // A start that never came about does not cost the place in the queue.
+        if end.stop != Some(Stop::Stranded) || end.started.is_some() {
+            record.queued_since = now;
         }
         match verdict {
             Verdict::Wait | Verdict::Free => {}

@@ -329,9 +329,9 @@ fn an_idle_cycle_asks_squeue_and_sinfo_once_and_nothing_else() {
     let mut story = Story::new(campaign(2, oracle(4, 8)), cluster(8, 4));
     story.tick();
     story.after(Secs(60));
-    let before = story.world.cluster.calls.clone();
+    let before = story.world.cluster.calls;
     story.world.tick();
-    let after = story.world.cluster.calls.clone();
+    let after = story.world.cluster.calls;
     assert_eq!(after.looks, before.looks + 1);
     assert_eq!(after.squeue, before.squeue + 1);
     assert_eq!(after.sinfo, before.sinfo + 1);

@@ -10,6 +10,7 @@ use babysit::model::policy::{
 };
 use babysit::model::state::ShardRecord;
 use babysit::model::units::{Money, Secs, Tflops, Time};
+use babysit::planning::plan::Action;
 use babysit::sim::{Cluster, Rows, Table};
 use babysit::study::World;
 
@@ -134,7 +135,9 @@ impl Story {
             let charged: u64 = record.charges.iter().map(|charge| charge.gpu_seconds.0).sum();
             assert!(charged >= record.ran.0, "{}: a run without a charge", record.id);
         }
-        if !self.faulty {
+        // A job that was stopped has freed its GPUs: something new to decide about.
+        let stops = |action: &Action| matches!(action, Action::Cancel { .. });
+        if !self.faulty && !report.plan.actions.iter().any(stops) {
             let again = self.world.plan_again();
             assert!(again.actions.is_empty(), "planning again is not idle: {:#?}", again.actions);
         }

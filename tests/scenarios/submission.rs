@@ -208,3 +208,24 @@ fn two_babysitters_count_each_other_as_strangers() {
         assert_eq!(wrong.count(), 0, "{user} {project}");
     }
 }
+
+#[test]
+fn a_pinned_job_that_cannot_start_where_it_was_sent_is_taken_back_and_placed_anew() {
+    let cluster = nodes(&[("P", "rtx4090", 2), ("Q", "rtx3080ti", 2)]);
+    let mut story = Story::on(cluster, vec![wants("a/s0", "BCG", 2, MIN_3080TI)]);
+    story.tick();
+    assert_eq!(story.node_of("a/s0"), "P");
+    let first = story.job("a/s0");
+    let queued_since = story.record("a/s0").queued_since;
+    // The node goes down in the second before Slurm would have started it.
+    story.world.cluster.node_down("P").expect("a node");
+    story.after(Secs::minutes(4));
+    assert_eq!(story.job("a/s0"), first, "Slurm may still start it");
+    story.after(Secs::minutes(2));
+    story.tick();
+    assert!(story.told(|what| matches!(what, What::Ended { .. })) == 1);
+    assert_ne!(story.job("a/s0"), first);
+    assert_eq!(story.node_of("a/s0"), "Q");
+    assert_eq!(story.record("a/s0").queued_since, queued_since, "its place is kept");
+    assert_eq!((story.record("a/s0").failures, story.submissions("a/s0")), (0, 2));
+}

@@ -1,17 +1,9 @@
 //! What babysit is wary of: refused submissions, a controller that takes no more, nodes on which
 //! jobs die, jobs that stall. Each on the simulated cluster, through the real tick.
 
-#[allow(dead_code, reason = "shared with the scenarios")]
-#[path = "scenarios/harness.rs"]
-mod harness;
-#[allow(dead_code, reason = "shared with the scenarios")]
-#[path = "scenarios/prose.rs"]
-mod prose;
-#[allow(dead_code, reason = "shared with the scenarios")]
-#[path = "scenarios/rules.rs"]
-mod rules;
-
-use babysit::model::caution::Breaker;
+use crate::harness::{Story, T0, plain, shard};
+use crate::prose::{MIN_4090, nodes, policy, wants};
+use babysit::model::caution::{Breaker, Death};
 use babysit::model::cluster::EndWord;
 use babysit::model::policy::{Policy, Shard, SubmitMode};
 use babysit::model::reason::Reason;
@@ -20,8 +12,6 @@ use babysit::model::units::Secs;
 use babysit::planning::breaker;
 use babysit::planning::event::What;
 use babysit::sim::{Cluster, Command, Fault, Rows, Table, Trouble};
-use harness::{Story, T0, plain, shard};
-use prose::{MIN_4090, nodes, policy, wants};
 
 fn family(name: &str, count: usize) -> Vec<Shard> {
     (0..count).map(|i| shard(&format!("{name}/s{i}"), 4)).collect()
@@ -200,7 +190,7 @@ fn a_pending_job_is_kept_off_a_bad_node_and_let_back() {
     story.tick();
     let now = story.world.now();
     let policy = story.world.policy.clone();
-    let deaths = [0, 1].map(|i| babysit::model::caution::Death {
+    let deaths = [0, 1].map(|i| Death {
         shard: policy.shards[i].id.clone(),
         attempt: 1,
         at: now,
@@ -225,7 +215,7 @@ fn never_more_than_half_of_the_nodes_are_kept_out() {
     let now = story.world.now();
     for (node, ..) in all {
         for attempt in 0..3 {
-            let death = babysit::model::caution::Death {
+            let death = Death {
                 shard: story.world.policy.shards[0].id.clone(),
                 attempt,
                 at: now,

@@ -1,0 +1,45 @@
+//! A pinned job that Slurm could not start: strangers took its GPUs between the look and the
+//! submission, its node went down, or its lane filled up. It would wait there for ever while other
+//! placements get free, so it is taken back into babysit's queue, at the place it had.
+//!
+//! Only PENDING jobs are withdrawn. This is not a move between lanes by other means: the shard is
+//! dispatched anew like any other (policy.md section 6).
+
+use crate::model::cluster::JobState;
+use crate::model::policy::Policy;
+use crate::model::state::{Live, State};
+use crate::model::units::{Secs, Time};
+
+use super::placement::Placement;
+use super::plan::Target;
+use super::reconcile::target;
+
+/// Long enough for backfill to give way and for Slurm to look at the job more than once.
+const STRANDED_AFTER: Secs = Secs::minutes(5);
+
+/// `there`: the placements with what is idle on them, our own promises not deducted.
+pub fn stranded(
+    policy: &Policy,
+    state: &State,
+    there: &[Placement],
+    me: u32,
+    now: Time,
+) -> Vec<Target> {
+    let lost = |live: &Live| {
+        let Some(pin) = &live.attempt.pin else { return false };
+        let waits = live.state == JobState::Pending
+            && live.absent.is_none()
+            && live.stop.is_none()
+            && live.attempt.uid == me
+            && now.since(live.attempt.asked_at) >= STRANDED_AFTER;
+        let at = there.iter().find(|p| p.pin == *pin);
+        let gone = at.is_none_or(|p| !p.up || p.idle < live.attempt.gpus);
+        let lane_full = ["QOS", "Assoc"].iter().any(|word| live.reason.starts_with(word));
+        waits && (gone || (lane_full && policy.lanes.is_some()))
+    };
+    let found = state.shards.iter().enumerate().filter_map(|(i, record)| {
+        let live = record.live().filter(|live| lost(live))?;
+        Some(target(i, &record.id, live.job))
+    });
+    found.collect()
+}

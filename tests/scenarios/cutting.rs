@@ -1,0 +1,102 @@
+//! Slurm and the disk as a cycle meets them that is killed, or whose controller stalls, half way.
+
+use std::cell::Cell;
+use std::panic::resume_unwind;
+use std::rc::Rc;
+
+use babysit::engine::Checkpoint;
+use babysit::model::cluster::QueueJob;
+use babysit::model::id::JobId;
+use babysit::model::observation::{self, PastJob, Seen};
+use babysit::model::request::{Asked, Change, Request, Submitted};
+use babysit::model::state::State;
+use babysit::planning::event::Event;
+use babysit::sim::{Controller, Door};
+use babysit::slurm::{PastAsk, Scope, Slurm};
+
+/// Where a cycle is cut; thrown without a message, as a kill would be.
+pub struct Cut;
+
+#[derive(Clone)]
+pub struct Fuse(pub Rc<Cell<i64>>);
+
+impl Fuse {
+    fn burn(&self) {
+        let left = self.0.get() - 1;
+        self.0.set(left);
+        if left == 0 {
+            resume_unwind(Box::new(Cut));
+        }
+    }
+}
+
+/// Cut just before or just after any call.
+pub struct Cutting<'a> {
+    pub inner: Door<'a>,
+    pub fuse: Fuse,
+    /// At which call the controller stalls.
+    pub stalls: Option<u64>,
+}
+
+impl<'a> Cutting<'a> {
+    fn call<T>(&mut self, go: impl FnOnce(&mut Door<'a>) -> T) -> T {
+        self.fuse.burn();
+        self.stalls = self.stalls.map(|left| left.saturating_sub(1));
+        if self.stalls == Some(0) {
+            self.inner.cluster.controller(Controller::Stalled);
+            self.stalls = None;
+        }
+        let answer = go(&mut self.inner);
+        self.fuse.burn();
+        answer
+    }
+}
+
+impl Slurm for Cutting<'_> {
+    fn look(&mut self, scope: Scope) -> Seen<observation::Cluster> {
+        self.inner.look(scope)
+    }
+    fn jobs(&mut self, scope: Scope) -> Seen<Vec<QueueJob>> {
+        self.call(|slurm| slurm.jobs(scope))
+    }
+    fn past(&mut self, ask: &PastAsk) -> Seen<Vec<PastJob>> {
+        self.inner.past(ask)
+    }
+    fn qos_gpus(&mut self, qos: &str) -> Seen<Option<u32>> {
+        self.inner.qos_gpus(qos)
+    }
+    fn submit(&mut self, request: &Request) -> Submitted {
+        self.call(|slurm| slurm.submit(request))
+    }
+    fn update(&mut self, jobs: &[JobId], change: &Change) -> Asked {
+        self.call(|slurm| slurm.update(jobs, change))
+    }
+    fn cancel(&mut self, jobs: &[JobId]) -> Asked {
+        self.call(|slurm| slurm.cancel(jobs))
+    }
+    fn run(&mut self, line: &str) -> Asked {
+        self.call(|slurm| slurm.run(line))
+    }
+}
+
+pub struct Disk<'a> {
+    pub disk: &'a mut State,
+    pub fuse: Fuse,
+    pub fails: bool,
+    pub journal: &'a mut Vec<Event>,
+}
+
+impl Checkpoint for Disk<'_> {
+    fn save(&mut self, state: &mut State) -> anyhow::Result<()> {
+        self.fuse.burn();
+        anyhow::ensure!(!self.fails, "no space left on device");
+        state.generation += 1;
+        self.disk.clone_from(state);
+        self.fuse.burn();
+        Ok(())
+    }
+
+    fn journal(&mut self, events: &[Event]) {
+        self.journal.extend_from_slice(events);
+    }
+}
