@@ -1,8 +1,10 @@
 //! The only folder that sees planning AND the adapters: it carries out one cycle.
 
 mod act;
+mod reconcile;
 mod tick;
 
+pub use reconcile::{Reconciled, reconcile};
 pub use tick::{Hands, Outcome, Report, dry_run, tick};
 
 use crate::model::state::State;

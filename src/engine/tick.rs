@@ -131,7 +131,7 @@ fn strangers_under_our_names(state: &State, cluster: &Cluster) -> Option<String>
 }
 
 /// Everything beyond the two probes that this cycle needs to know.
-fn observe(hands: &mut Hands<'_>, state: &State, cluster: Cluster) -> Observation {
+pub(super) fn observe(hands: &mut Hands<'_>, state: &State, cluster: Cluster) -> Observation {
     let roster = Roster::new(state, &cluster.jobs, cluster.me);
     let Questions { names, since, measure, logs } =
         questions(hands.policy, state, &roster, hands.now);

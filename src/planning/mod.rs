@@ -11,6 +11,7 @@ pub mod bad_nodes;
 pub mod breaker;
 pub mod caps;
 pub mod check;
+pub mod differences;
 pub mod dispatch;
 pub mod eta;
 pub mod event;

@@ -92,6 +92,12 @@ impl RealSlurm {
         self.found.get(name).cloned().unwrap_or_else(unused)
     }
 
+    /// Is this folder looked at also where PATH is as poor as cron's?
+    pub fn finds_without_path(&self, folder: &str) -> bool {
+        let folder = Path::new(folder);
+        self.bin_dir.is_some() || USUAL_PLACES.iter().any(|place| Path::new(place) == folder)
+    }
+
     fn find(&self, name: &str) -> Result<String, NotFound> {
         let path = self.environment.path.as_deref().unwrap_or("");
         let places: Vec<&Path> = match &self.bin_dir {
@@ -142,7 +148,11 @@ impl RealSlurm {
     }
 
     /// stdout of a reading command, and the command as it is named in faults.
-    fn read(&self, name: &'static str, arguments: Vec<String>) -> Seen<(String, String)> {
+    pub(super) fn read(
+        &self,
+        name: &'static str,
+        arguments: Vec<String>,
+    ) -> Seen<(String, String)> {
         let mut shown = vec![name.to_owned()];
         // Lists of columns and names are long, separators are no sight for people.
         shown.extend(arguments.iter().map(|a| {

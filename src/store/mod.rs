@@ -7,6 +7,7 @@ mod error;
 mod file;
 mod journal;
 mod lock;
+mod trial;
 mod v1;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 pub use self::error::StoreError;
 use self::file::{Stamp, beside};
+pub use self::trial::Trial;
 use self::v1::Unreadable;
 use crate::model::state::State;
 
@@ -55,6 +57,11 @@ impl Store {
     /// The state without a lock, for those who only look. `None`: there is none and never was.
     pub fn read(&self) -> Result<Option<State>, StoreError> {
         Ok(self.look()?.map(|(state, _)| state))
+    }
+
+    /// Tries out, on files of its own, whether the file system does what a tick needs.
+    pub fn trial(&self) -> Result<Trial, StoreError> {
+        trial::trial(&self.path)
     }
 
     /// The last lines of the journal, oldest first, from at most `bytes` of its end.
