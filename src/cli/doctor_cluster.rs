@@ -73,7 +73,7 @@ fn programs(slurm: &RealSlurm) -> Vec<Check> {
 
 /// Slurm could not be asked: because of cron's poverty, or because it is down.
 fn unreached(cx: &Context, name: &'static str, gap: &Gap) -> Check {
-    let lacks_conf = ["configuration", "cannot stat file", "SLURM_CONF"]
+    let lacks_conf = ["configuration", "cannot stat file", "resolve_ctls", "SLURM_CONF"]
         .iter()
         .any(|word| gap.detail.contains(word));
     let next = match (lacks_conf, cx.surroundings.var("SLURM_CONF")) {

@@ -45,7 +45,7 @@ pub fn sentence(difference: &Difference, now: Time) -> String {
             if *running { "runs" } else { "pends" }
         ),
         Difference::Strangers { instance, jobs } => format!(
-            "{} of another state (instance {}) carry this project's names: {}",
+            "{} of another state (instance {}) under this project's names: {}",
             super::format::count(jobs.len() as u64, "job"),
             one_line(instance),
             list(jobs)

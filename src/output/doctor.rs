@@ -110,7 +110,7 @@ mod tests {
             crontab.lines(),
             [
                 "SLURM_CONF=/etc/s.conf",
-                "* * * * * '/opt/my bin/babysit' --config /lab/100\\%/shards.toml --state \
+                "* * * * * '/opt/my bin/babysit' --config '/lab/100\\%/shards.toml' --state \
                  /lab/s.json tick",
             ]
         );

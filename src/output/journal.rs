@@ -151,7 +151,7 @@ fn sentence(what: &What, at: crate::model::units::Time) -> String {
             super::format::span_words(at.since(*since)),
             if *restarted { "; it is ended and started again" } else { "" }
         ),
-        What::Person { by, did } => format!("{}, by {by}", one_line(did)),
+        What::Person { by, did } => format!("{}, by {}", one_line(did), one_line(by)),
     }
 }
 

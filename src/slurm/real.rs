@@ -3,7 +3,7 @@
 //! Decides nothing, keeps nothing between calls but where a command was found.
 
 use std::collections::HashMap;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -236,6 +236,11 @@ impl RealSlurm {
     }
 }
 
+/// With its parents; for user and group at most, whatever the umask: others could put files there.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o775).create(folder)
+}
+
 fn updates<'a>(jobs: &'a [JobId], change: &'a Change) -> impl Iterator<Item = Vec<String>> + 'a {
     jobs.chunks(scontrol::MOST_JOBS).filter_map(|jobs| scontrol::argv(jobs, change))
 }
@@ -295,7 +300,7 @@ impl Slurm for RealSlurm {
             Err(fault) => return refused(fault),
         };
         // Without its folder a job fails within seconds, with no word but `0:53`.
-        if let Err(fault) = std::fs::create_dir_all(&request.log_dir) {
+        if let Err(fault) = make_folder(&request.log_dir) {
             let folder = request.log_dir.display();
             return refused(format!("the log folder {folder} cannot be made: {fault}"));
         }

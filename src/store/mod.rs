@@ -77,7 +77,7 @@ impl Store {
             return Err(StoreError::NotAFile { path: self.path.clone(), what });
         }
         let folder = file::folder_of(&self.path);
-        std::fs::create_dir_all(folder).map_err(StoreError::io("make the folder", folder))?;
+        file::make_folder(folder)?;
         let lock = lock::take(&beside(&self.path, ".lock"), wait)?;
         Ok(Locked { store: self.clone(), known: None, lock })
     }

@@ -38,7 +38,7 @@ const SHARED: [u32; 8] = [
 /// What a tick would meet: no locks, no room, read-only, not this user's to write.
 pub(super) fn trial(state: &Path) -> Result<Trial, StoreError> {
     let folder = folder_of(state);
-    std::fs::create_dir_all(folder).map_err(StoreError::io("make the folder", folder))?;
+    file::make_folder(folder)?;
     let (path, bak) = (beside(state, ".trial"), beside(state, ".trial.bak"));
     let lock_path = beside(state, ".trial.lock");
     let tried = try_out(&path, &bak, &lock_path);

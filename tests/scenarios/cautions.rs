@@ -11,7 +11,7 @@ use babysit::model::state::Gate;
 use babysit::model::units::Secs;
 use babysit::planning::breaker;
 use babysit::planning::event::What;
-use babysit::sim::{Cluster, Command, Fault, Rows, Table, Trouble};
+use babysit::sim::{Accounting, Cluster, Command, Fault, Rows, Table, Trouble};
 
 fn family(name: &str, count: usize) -> Vec<Shard> {
     (0..count).map(|i| shard(&format!("{name}/s{i}"), 4)).collect()
@@ -337,4 +337,26 @@ fn late_files_and_a_slow_first_row_are_no_stall() {
     let mut story = Story::new(Policy { shards: family("find", 1), ..plain() }, cluster);
     until(&mut story, 400, |story| story.record("find/s0").finished.is_some());
     assert_eq!(stalls(&story), 0);
+}
+
+// ---- no accounting
+
+#[test]
+fn a_cluster_without_accounting_is_learned_once_and_the_campaign_ends() {
+    let mut cluster = nodes(&[("P", "rtx4090", 2)]).site(|site| {
+        site.accounting = Accounting::Off;
+        site.min_job_age = Secs(20);
+    });
+    let table = Table::new(4, Secs::minutes(15)).times(1, Trouble::FailsAfter(2));
+    cluster.work.add("find/s0", table);
+    let mut shards = family("find", 5);
+    shards.push(wants("big/s0", "BCG", 2, MIN_4090));
+    let mut story = Story::on(cluster, shards);
+    until(&mut story, 400, |story| {
+        story.world.state.shards.iter().all(|record| record.finished.is_some())
+    });
+    assert!(story.world.state.learned.accounting_off);
+    assert_eq!(story.world.cluster.calls.sacct, 1, "asked once");
+    assert_eq!(story.world.cluster.overlaps(), []);
+    assert_eq!(story.submissions("find/s0"), 2);
 }
