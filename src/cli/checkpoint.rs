@@ -15,9 +15,14 @@ pub struct Keep<'a> {
 impl Checkpoint for Keep<'_> {
     fn save(&mut self, state: &mut State) -> anyhow::Result<()> {
         let mut next = state.clone();
+        self.locked.host().clone_into(&mut next.host);
         next.generation = next.generation.saturating_add(1);
         state.generation = self.locked.save(&next)?;
         Ok(())
+    }
+
+    fn still_ours(&mut self) -> anyhow::Result<()> {
+        Ok(self.locked.still_ours()?)
     }
 
     fn journal(&mut self, events: &[Event]) {

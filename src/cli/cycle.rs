@@ -21,7 +21,8 @@ pub struct Cycle {
 pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     let policy = &campaign.loaded.policy;
     let (mut locked, mut state) = cx.lock(campaign, Duration::ZERO)?;
-    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)());
+    let budget = Duration::from_secs(policy.rules.tick_budget.0.unsigned_abs());
+    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
     let mut files = Files::new(locked.read_cache().as_deref());
     let mut keep = Keep { locked: &mut locked, trouble: None };
     let mut hands = Hands {
