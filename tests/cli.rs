@@ -376,6 +376,41 @@ fn fake_slurm_check_names_what_can_never_fit() {
 }
 
 #[test]
+fn fake_slurm_check_tells_unknown_models_and_what_a_request_leaves_out() {
+    let lab = Lab::new();
+    let row = "row x1 gpu idle gpu:rtx4090:4 'gpu:rtx4090:0(IDX:N/A)' 0/16/0/16 64000 0\n";
+    let rows = [
+        // As Slurm spells it here, not as shards.toml does.
+        "row x1 gpu idle gpu:RTX4090:4 'gpu:RTX4090:0(IDX:N/A)' 0/16/0/16 64000 0",
+        "row x2 gpu idle gpu:rtx5090:4 'gpu:rtx5090:0(IDX:N/A)' 0/16/0/16 64000 0",
+        "row x3 gpu idle gpu:rtx5090:8,gpu:old:1 'gpu:rtx5090:0(IDX:N/A),gpu:old:0(IDX:N/A)' \
+         0/16/0/16 64000 0\n",
+    ];
+    lab.program("sinfo", &SINFO.replace(row, &rows.join("\n")));
+    let tiers = "[tiers.rtx4090]\nrank = 1\ntflops = 82.6\n\
+                 [tiers.rtx5090]\nrank = 2\ntflops = 104.8\n[families.find]\n\
+                 min_tier = \"rtx4090\"\n";
+    lab.write("shards.toml", &TOML.replace("[families.find]\n", tiers));
+    let said = lab.run(&["check"], 0).out;
+    has(&said, "GPU model `old` is in no tier");
+    assert!(!said.contains("`RTX4090`"), "{said}");
+    has(&said, "shards.toml:13: families.find.min_tier: jobs of find/s0 and 1 more never get");
+    has(&said, "8x rtx5090 on x3");
+}
+
+#[test]
+fn usage_before_the_first_tick_and_of_a_lab_that_is_not_there() {
+    let lab = Lab::new();
+    has(&lab.run(&["usage"], 0).out, "nothing is charged yet");
+    let json = lab.json(&["usage", "BCG"], 0);
+    assert_eq!(json["schema"], "babysit/usage/v1");
+    assert_eq!(json["labs"][0]["name"], "BCG");
+    assert_eq!(json["labs"][0]["sum_is_usage"], true);
+    has(&lab.run(&["usage", "BCH"], 2).err, "did you mean `BCG`?");
+    assert!(!lab.at("state.json").exists());
+}
+
+#[test]
 fn the_dead_mans_line_follows_the_clock() {
     let lab = Lab::new();
     lab.program("squeue", "exit 1");

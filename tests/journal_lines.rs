@@ -28,6 +28,7 @@ fn events() -> Vec<Event> {
         What::Started { job, lane: Some(Lane::Extra), node: "gpu07".into() },
         What::Moved { job, to: Lane::Extra },
         What::MoveRefused { job, to: Lane::Own, said: said.clone() },
+        What::MoveUnanswered { job, to: Lane::Own, said: "Socket timed out".into() },
         What::MovedDespiteError { job, to: Lane::Own, said: said.clone() },
         What::Ended { job, how: preempted, new_rows: 1 },
         What::Ended { job, how: EndHow::Vanished, new_rows: 0 },
@@ -79,6 +80,7 @@ fn every_event_has_a_sentence() {
         find/s2: job 152012 started on gpu07 in extra
         find/s2: pending job 152012 moved to extra
         find/s2: pending job 152012 could not be moved to own, not tried again for a while: Access/permission denied
+        find/s2: pending job 152012 is not in own yet, the next tick tries again: Socket timed out
         find/s2: pending job 152012 moved to own, although Slurm answered: Access/permission denied
         find/s2: job 152012 was preempted after 1 new row
         find/s2: job 152012 is gone (accounting does not say how) after 0 new rows

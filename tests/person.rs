@@ -33,7 +33,7 @@ fn held_by(record: &mut ShardRecord, why: HeldWhy) {
 }
 
 fn running(record: &mut ShardRecord) {
-    record.slot = Slot::Live(live(&record.id, 152_012, Lane::Own, JobState::Running));
+    record.slot = Slot::Live(Box::new(live(&record.id, 152_012, Lane::Own, JobState::Running)));
 }
 
 /// Brings a fresh record into the state that is asked about.

@@ -75,6 +75,8 @@ pub enum Command {
     },
     /// Why a shard is (not) running
     Why { shard: String },
+    /// What each lab is charged, one by one, and how its reservations fared
+    Usage { lab: Option<String> },
     /// Cost caps
     Cap {
         #[command(subcommand)]

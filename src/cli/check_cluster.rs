@@ -5,7 +5,7 @@ use crate::model::policy::{Lane, Policy};
 use crate::model::reason::Reason;
 use crate::model::state::State;
 use crate::output::check::{Finding, Weight};
-use crate::planning::fit::{unfit, unknown_models};
+use crate::planning::fit::{LeftOut, left_out, unfit, unknown_models};
 use crate::slurm::Slurm;
 use crate::slurm::real::RealSlurm;
 
@@ -47,6 +47,9 @@ pub fn placements(
             findings.push(Finding::new(Weight::Warning, text));
         }
     }
+    for class in left_out(policy, state, cluster) {
+        findings.push(Finding::new(Weight::Warning, left_out_text(campaign, &class)));
+    }
     for (shard, reason) in policy.shards.iter().zip(unfit(policy, state, cluster)) {
         if let Some(Reason::NoFit { asked, largest }) = reason {
             let (key, line) = campaign.loaded.shard_key(&shard.id, "gpus");
@@ -60,4 +63,34 @@ pub fn placements(
             findings.push(Finding::new(Weight::NoFit, text));
         }
     }
+}
+
+/// `shards.toml:12: families.find.min_tier: ...`
+fn left_out_text(campaign: &Campaign, class: &LeftOut) -> String {
+    let LeftOut { shards, ask, gpus, nodes } = class;
+    let first = shards.iter().find_map(|i| campaign.loaded.policy.shards.get(*i));
+    let (place, name) = first.map_or((String::new(), String::new()), |shard| {
+        let (key, line) = campaign.loaded.shard_key(&shard.id, "min_tier");
+        let line = line.map_or(String::new(), |line| format!(":{line}"));
+        (format!("{}{line}: {key}: ", campaign.loaded.path.display()), shard.id.to_string())
+    });
+    let more = match shards.len().saturating_sub(1) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let kinds: Vec<String> = gpus.iter().map(|(model, n)| format!("{n}x {model}")).collect();
+    let named: Vec<&str> = nodes.iter().take(4).map(String::as_str).collect();
+    let rest = nodes.len().saturating_sub(named.len());
+    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    let why = if ask.exclude.is_empty() {
+        format!("they ask Slurm for {}", ask.gres)
+    } else {
+        "these nodes also hold a lower model, which Slurm could give".to_owned()
+    };
+    format!(
+        "{place}jobs of {name}{more} never get {} on {}{rest}, though they are good enough: {why}; \
+         `submit = \"placed\"` uses them",
+        kinds.join(", "),
+        named.join(", ")
+    )
 }

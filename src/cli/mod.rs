@@ -19,6 +19,7 @@ mod status;
 pub mod talk;
 mod target;
 mod tick;
+mod usage;
 mod why;
 mod wishes;
 
@@ -36,6 +37,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Loop { every, until_done } => repeat::run(cx, *every, *until_done),
         Command::Status { filter, watch: true, .. } => status::watch(cx, filter),
         Command::Status { filter, check, watch: false } => status::run(cx, filter, *check),
+        Command::Usage { lab } => usage::run(cx, lab.as_deref()),
         Command::Why { shard } => why::run(cx, shard),
         Command::Cap { command: args::Cap::Set { target, amount } } => cap::set(cx, target, amount),
         Command::Cap { command: args::Cap::Show } => cap::show(cx),

@@ -54,11 +54,15 @@ pub fn cap(policy: &Policy, target: &str) -> Result<CapTarget, Stop> {
 fn unknown(policy: &Policy, target: &str) -> Stop {
     let mut names: Vec<String> = policy.shards.iter().map(|shard| shard.id.to_string()).collect();
     names.extend(policy.shards.iter().map(|shard| shard.id.family.clone()));
-    let likeness = |name: &String| strsim::jaro_winkler(name, target);
-    let nearest = names.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    let hint = match nearest.filter(|name| likeness(name) > 0.8) {
-        Some(name) => format!("did you mean `{name}`?"),
-        None => "name a family or family/shard of shards.toml; `babysit status` lists them".into(),
-    };
+    let hint = nearest(&names, target).unwrap_or_else(|| {
+        "name a family or family/shard of shards.toml; `babysit status` lists them".into()
+    });
     Stop::usage(format!("no shard is called `{target}`"), &hint)
+}
+
+/// "did you mean", where some name is near enough to what was typed.
+pub fn nearest<'a>(names: impl IntoIterator<Item = &'a String>, typed: &str) -> Option<String> {
+    let likeness = |name: &String| strsim::jaro_winkler(name, typed);
+    let nearest = names.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    nearest.filter(|name| likeness(name) > 0.8).map(|name| format!("did you mean `{name}`?"))
 }

@@ -71,6 +71,40 @@ pub struct Learned {
     pub accounting_off: bool,
     /// GPUs that shards could run on side by side when last seen: what ETAs divide by.
     pub gpus_at_hand: u32,
+    /// Who was in the own lane; `None` where there are no lanes.
+    pub own_lane: Option<OwnLane>,
+    /// What the last cycle left on the placements; empty where no placed shard waits.
+    pub placements: Vec<Alike>,
+}
+
+/// GPUs of the own lane: who runs on them or waits for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OwnLane {
+    /// `None`: not known, or no limit.
+    pub size: Option<u32>,
+    pub running_ours: u32,
+    pub running_others: u32,
+    pub pending_others: u32,
+    pub pending_pinned: u32,
+}
+
+/// Placements that differ in nothing but their node. Kept so, a cluster of thousands of nodes is a
+/// few lines of the state, and whoever asks why a shard waits needs no answer from Slurm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alike {
+    pub tier: String,
+    pub capacity: u32,
+    /// Free for babysit to give, those of backfill and those reserved included.
+    pub idle: u32,
+    pub reserved: u32,
+    pub held_by_backfill: u32,
+    /// Jobs may be placed there.
+    pub up: bool,
+    /// In the partition that jobs for it are sent to.
+    pub reachable: bool,
+    /// The first few by name, and how many there are beside them.
+    pub nodes: Vec<String>,
+    pub more: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -101,7 +135,7 @@ pub struct ShardRecord {
     pub over_cap: Option<OverCap>,
     /// All rows were there once; files that vanish later do not undo it.
     pub finished: Option<Finished>,
-    pub last_end: Option<End>,
+    pub last_end: Option<Box<End>>,
     /// Rank of the lowest tier, raised after GPU out-of-memory.
     pub min_tier: Option<u32>,
     pub reservation: Option<Reservation>,
@@ -154,15 +188,16 @@ pub enum HeldWhy {
     HostMemory,
 }
 
-/// What Slurm has of this shard.
+/// What Slurm has of this shard. Boxed, so that the many records that every rule of a cycle goes
+/// over stay small.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Slot {
     Free,
     /// sbatch was (or is about to be) called and its outcome is not known.
-    Submitting(Intent),
-    Live(Live),
+    Submitting(Box<Intent>),
+    Live(Box<Live>),
     /// Its job ended short of rows; late files are waited for.
-    Settling(End),
+    Settling(Box<End>),
 }
 
 /// One try at a shard: all that was decided when it was submitted.
@@ -407,6 +442,9 @@ pub struct Charge {
     /// Of a run: its start; of a reservation: its beginning. With `attempt` and `kind` the
     /// identity that keeps it from being charged twice.
     pub from: Time,
+    /// From there to the end of the run or reservation.
+    pub length: Secs,
+    /// Of a reservation: what it held last; it may have grown and shrunk before.
     pub gpus: u32,
     pub gpu_seconds: GpuSeconds,
     pub tier: Option<String>,

@@ -6,6 +6,7 @@ use crate::model::reason::Reason;
 use crate::model::state::{End, EndHow, Gate, HeldWhy, ShardRecord, Slot, State};
 use crate::model::units::{Money, Time};
 
+use super::around;
 use super::format::{ago, count, dollars, one_line, per_row, secs, span_words};
 use super::slurm_words;
 use super::steps::steps;
@@ -47,6 +48,13 @@ pub fn evidence(
         && *rank > 0
     {
         tell("place", format!("{rank} of {of} that wait, longest work first"));
+    }
+    found.extend(around::evidence(policy, state, shard, record, &view.reason, now));
+    let mut tell = |label, text: String| found.push(Evidence { label, text });
+    if let Gate::Backoff { until } = record.gate
+        && until > now
+    {
+        tell("back-off", format!("next try in {}", span_words(until.since(now))));
     }
     tell("work left", work(view));
     tell("cost", cost(state, shard, view));

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::model::units::{Money, Secs, Time};
+use crate::model::units::{Money, Secs, Time, Usage};
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
@@ -94,6 +94,17 @@ pub fn rate(rows_per_hour: f64) -> String {
     if rows_per_hour < 9.95 { format!("{rows_per_hour:.1}") } else { format!("{rows_per_hour:.0}") }
 }
 
+/// TFLOP-seconds, or TFLOP/s: `56780`, `82.6`; whole thousandths, so that nothing is lost.
+pub fn usage(tflop_seconds: f64) -> String {
+    let text = format!("{tflop_seconds:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A part of the whole, 0 to 1; of nothing, 0.
+pub fn share(part: Usage, whole: Usage) -> f64 {
+    if whole.0 == 0 { 0.0 } else { part.0 as f64 / whole.0 as f64 }
+}
+
 /// `1 job`, `2 jobs`.
 pub fn count(n: impl Into<u64>, noun: &str) -> String {
     match n.into() {
@@ -181,6 +192,12 @@ mod tests {
         }
         assert_eq!([spent(money(0.0)), spent(money(1234.5))], ["0.00", "1234"]);
         assert_eq!([per_row(0.08), per_row(1.5)], ["$0.080", "$1.50"]);
+    }
+
+    #[test]
+    fn usage_keeps_every_thousandth() {
+        let shown = [24_780.0, 82.6, 0.0, 0.001, 1000.0, 123_456_789.5].map(usage);
+        assert_eq!(shown, ["24780", "82.6", "0", "0.001", "1000", "123456789.5"]);
     }
 
     #[test]

@@ -54,6 +54,11 @@ fn sentence(what: &What, at: crate::model::units::Time) -> String {
             to.word(),
             one_line(said)
         ),
+        What::MoveUnanswered { job, to, said } => format!(
+            "pending job {job} is not in {} yet, the next tick tries again: {}",
+            to.word(),
+            one_line(said)
+        ),
         What::MovedDespiteError { job, to, said } => format!(
             "pending job {job} moved to {}, although Slurm answered: {}",
             to.word(),
@@ -208,6 +213,9 @@ fn fields(what: &What) -> (&'static str, Value) {
         What::Moved { job, to } => ("moved", json!({ "job": job.0, "to": word(to) })),
         What::MoveRefused { job, to, said } => {
             ("move-refused", json!({ "job": job.0, "to": word(to), "said": said }))
+        }
+        What::MoveUnanswered { job, to, said } => {
+            ("move-unanswered", json!({ "job": job.0, "to": word(to), "said": said }))
         }
         What::MovedDespiteError { job, to, said } => {
             ("moved-despite-error", json!({ "job": job.0, "to": word(to), "said": said }))

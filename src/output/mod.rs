@@ -2,6 +2,7 @@
 //!
 //! Nothing here prints, reads a clock or decides anything; computed values are handed in.
 
+pub mod around;
 pub mod caps;
 pub mod check;
 pub mod differences;
@@ -16,6 +17,7 @@ pub mod plan;
 pub mod slurm_words;
 pub mod steps;
 pub mod table;
+pub mod usage;
 pub mod view;
 pub mod why;
 pub mod word;

@@ -3,7 +3,7 @@
 use crate::model::state::TickOutcome;
 use crate::model::units::{Money, Secs, Time};
 
-use super::format::{ago, count, one_line, plain, rate, secs, span, span_words, spent};
+use super::format::{ago, count, one_line, plain, rate, secs, span, span_words, spent, usage};
 use super::layout::{Cell, Columns, Side, wrap};
 use super::paint::{Paint, Tone};
 use super::steps::{Step, steps};
@@ -31,6 +31,7 @@ pub fn render(status: &Status, look: &Look) -> String {
         return out;
     }
     out.push_str(&shard_lines(&status.shards, look));
+    // One lab takes no turns with anybody; `babysit usage` tells what it used.
     if status.labs.len() > 1 {
         out.push('\n');
         out.push_str(&lab_lines(status, look));
@@ -216,7 +217,8 @@ fn lab_lines(status: &Status, look: &Look) -> String {
             Cell::new(lab.rank.to_string()),
             Cell::new(lab.name.clone()),
             Cell::new(lab.running_gpus.to_string()),
-            Cell::new(format!("{:.0}", lab.usage)),
+            Cell::new(usage(lab.usage.round())),
+            Cell::new(format!("{:.0}%", lab.share * 100.0)),
         ]
     });
     let columns = Columns {
@@ -225,6 +227,7 @@ fn lab_lines(status: &Status, look: &Look) -> String {
             ("LAB", Side::Left),
             ("GPU", Side::Right),
             ("USAGE (TFLOP-s)", Side::Right),
+            ("SHARE", Side::Right),
         ],
         rows: rows.collect(),
     };

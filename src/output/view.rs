@@ -1,6 +1,8 @@
 //! The JSON contract `babysit/status/v1` (contract.md): structs of their own, so that a change of
 //! the model cannot change what scripts read. The table is made from the same values.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::model::caution::NodeMarks;
@@ -8,11 +10,12 @@ use crate::model::cluster::JobState;
 use crate::model::policy::{Policy, Shard};
 use crate::model::reason::Reason;
 use crate::model::state::{Live, Reservation, ShardRecord, State, TickOutcome, TickRecord};
-use crate::model::units::{Money, Time};
+use crate::model::units::{Money, Time, Usage};
 use crate::planning::eta::Eta;
 use crate::planning::lpt::Lpt;
+use crate::planning::queue;
 
-use super::format::{iso, secs};
+use super::format::{iso, secs, share};
 use super::why;
 use super::word::{self, Word};
 
@@ -142,8 +145,14 @@ pub struct LabView {
     pub name: String,
     /// TFLOP-seconds.
     pub usage: f64,
+    /// Of the usage of all labs, 0 to 1.
+    pub share: f64,
     pub running_gpus: u32,
+    /// In turn, from 1: least usage first, a newcomer's floor counted.
     pub rank: u32,
+    /// What the rank goes by: usage and floor.
+    #[serde(skip)]
+    pub standing: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -358,32 +367,37 @@ fn reserved(reservation: &Reservation) -> Reserved {
     Reserved { node: pin.node.clone(), tier: pin.tier.clone(), gpus: *gpus, since: iso(*since) }
 }
 
-/// By usage, lowest (next in turn) first.
-fn labs(policy: &Policy, state: &State) -> Vec<LabView> {
-    let mut labs: Vec<LabView> = Vec::new();
+/// Next in turn first. Labs that shards.toml no longer has are listed as long as they have usage.
+pub(super) fn labs(policy: &Policy, state: &State) -> Vec<LabView> {
+    let mut running: BTreeMap<&str, u32> = BTreeMap::new();
     for (shard, record) in policy.shards.iter().zip(&state.shards) {
-        let at = match labs.iter().position(|lab| lab.name == shard.lab) {
-            Some(at) => at,
-            None => {
-                let usage = state.labs.get(&shard.lab).map(|lab| lab.usage).unwrap_or_default();
-                labs.push(LabView {
-                    name: shard.lab.clone(),
-                    usage: usage.tflop_seconds(),
-                    running_gpus: 0,
-                    rank: 0,
-                });
-                labs.len() - 1
-            }
-        };
+        let gpus = running.entry(&shard.lab).or_default();
         if let Some(live) = record.live().filter(|live| live.state.holds_gpus()) {
-            labs[at].running_gpus += live.attempt.gpus;
+            *gpus += live.attempt.gpus;
         }
     }
-    labs.sort_by(|a, b| a.usage.total_cmp(&b.usage).then_with(|| a.name.cmp(&b.name)));
-    for (lab, rank) in labs.iter_mut().zip(1..) {
-        lab.rank = rank;
+    for (name, _) in state.labs.iter().filter(|(_, lab)| lab.usage > Usage::default()) {
+        running.entry(name).or_default();
     }
-    labs
+    let all: Usage = state.labs.values().map(|lab| lab.usage).sum();
+    let mut labs: Vec<(Usage, LabView)> = Vec::new();
+    for (name, running_gpus) in running {
+        let usage = state.labs.get(name).map(|lab| lab.usage).unwrap_or_default();
+        let standing = queue::standing(state, name);
+        let view = LabView {
+            name: name.to_owned(),
+            usage: usage.tflop_seconds(),
+            share: share(usage, all),
+            running_gpus,
+            rank: 0,
+            standing: standing.tflop_seconds(),
+        };
+        labs.push((standing, view));
+    }
+    // By name among equals: that is the order of the map.
+    labs.sort_by_key(|(standing, _)| *standing);
+    let ranked = labs.into_iter().zip(1..);
+    ranked.map(|((_, lab), rank)| LabView { rank, ..lab }).collect()
 }
 
 fn totals(shards: &[ShardView], now: Time) -> Totals {

@@ -93,7 +93,11 @@ pub fn sentence(reason: &Reason, now: Time) -> String {
             format!("First in line: collects {tier} GPUs on {node}, {have} of {need} so far.")
         }
         Reason::QueueWait { rank, ahead, idle_but_reserved } => {
-            let mut text = format!("{} in line; every GPU it may use is taken", ordinal(*rank));
+            // A shard whose job goes to Slurm has no rank in babysit's queue.
+            let mut text = match rank {
+                0 => "Every GPU it may use is taken".to_owned(),
+                rank => format!("{} in line; every GPU it may use is taken", ordinal(*rank)),
+            };
             if let Some(ahead) = ahead {
                 text.push_str(&format!(", and {ahead} is ahead of it"));
             }
@@ -202,6 +206,7 @@ pub fn short(reason: &Reason, now: Time) -> String {
         Reason::SubmitBudget { .. } => "next tick".into(),
         Reason::SlurmBusy { .. } => "put off".into(),
         Reason::Collecting { node, have, need, .. } => format!("{have}/{need} on {node}"),
+        Reason::QueueWait { rank: 0, .. } => "GPUs taken".into(),
         Reason::QueueWait { rank, .. } => format!("{} in line", ordinal(*rank)),
         Reason::FitNodesDown => "nodes down".into(),
         Reason::NoCpusOrMemory => "no CPUs/memory".into(),

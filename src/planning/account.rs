@@ -42,12 +42,14 @@ pub fn charge_run(
     if again {
         return GpuSeconds::default();
     }
-    let gpu_seconds = GpuSeconds::of(run.gpus, run.ended.since(run.started));
+    let length = run.ended.since(run.started);
+    let gpu_seconds = GpuSeconds::of(run.gpus, length);
     let charge = Charge {
         kind: ChargeKind::Run,
         lab: lab.to_owned(),
         attempt: run.attempt,
         from: run.started,
+        length,
         gpus: run.gpus,
         gpu_seconds,
         tier: run.tier.map(str::to_owned),
@@ -80,12 +82,13 @@ pub fn charge_reservation(
     owed: &Owed,
     now: Time,
 ) {
-    let Reservation { pin, gpus, since, accrued_at: _, gpu_seconds } = &owed.reservation;
+    let Reservation { pin, gpus, since, accrued_at, gpu_seconds } = &owed.reservation;
     let charge = Charge {
         kind: if owed.started { ChargeKind::Reserved } else { ChargeKind::Released },
         lab: lab.to_owned(),
         attempt: record.attempts,
         from: *since,
+        length: accrued_at.since(*since),
         gpus: *gpus,
         gpu_seconds: *gpu_seconds,
         tier: Some(pin.tier.clone()),

@@ -21,12 +21,12 @@ pub fn begin(state: &mut State, submit: &Submit) {
     let record = &mut state.shards[submit.shard];
     record.attempts = submit.attempt.number;
     record.kept_off = KeptOff { nodes: submit.kept_off.clone(), told: true };
-    record.slot = Slot::Submitting(Intent {
+    record.slot = Slot::Submitting(Box::new(Intent {
         attempt: submit.attempt.clone(),
         looks: 0,
         quiet_since: None,
         said: "asked just now".to_owned(),
-    });
+    }));
 }
 
 /// Before scontrol: which nodes the jobs will be kept off. Told only once Slurm has answered.
@@ -66,7 +66,7 @@ pub fn submitted(
         Submitted::Accepted(job) => {
             let mut live = Live::new(submit.attempt.clone(), *job);
             live.qos = submit.request.qos.clone().unwrap_or_default();
-            record.slot = Slot::Live(live);
+            record.slot = Slot::Live(Box::new(live));
             What::Submitted { job: *job, lane: submit.attempt.lane, attempt }
         }
         Submitted::Unknown(said) => {
@@ -165,6 +165,12 @@ pub fn verify(
     events
 }
 
+/// Slurm itself said no, and would again. A broken connection, a time-out or silence is no answer
+/// at all: that move is tried again in the next cycle (policy.md section 3).
+fn is_denied(said: &str) -> bool {
+    ["denied", "Invalid ", "not permitted"].iter().any(|word| said.contains(word))
+}
+
 fn moved_or_not(
     state: &mut State,
     target: &Target,
@@ -187,9 +193,13 @@ fn moved_or_not(
         }
     } else if pending {
         let said = error.unwrap_or("no error, but the queue still shows the old lane").to_owned();
-        record.move_refused =
-            Some(MoveRefused { to, until: now + REFUSED_MOVE_REST, said: said.clone() });
-        What::MoveRefused { job, to, said }
+        if is_denied(&said) {
+            record.move_refused =
+                Some(MoveRefused { to, until: now + REFUSED_MOVE_REST, said: said.clone() });
+            What::MoveRefused { job, to, said }
+        } else {
+            What::MoveUnanswered { job, to, said }
+        }
     } else {
         // It started or ended in between: nothing to move any more.
         return None;

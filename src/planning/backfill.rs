@@ -10,6 +10,7 @@ use crate::model::policy::Policy;
 use crate::model::state::{Pin, State};
 use crate::model::units::Secs;
 
+use super::census::Census;
 use super::dispatch::Start;
 use super::placement::Placement;
 use super::plan::Action;
@@ -122,14 +123,15 @@ pub fn to_stop(
 const GIVES_WAY: Secs = Secs::minutes(2);
 
 /// Stops to ask for again: a start of ours still pends on a placement whose GPUs backfill holds.
-pub fn again(moment: &Moment<'_>, state: &State) -> Vec<Start> {
+pub fn again(moment: &Moment<'_>, state: &State, census: &Census) -> Vec<Start> {
     let Moment { policy, cluster, now, .. } = *moment;
     let mut taken: Vec<JobId> = Vec::new();
     let mut starts = Vec::new();
     if policy.backfill.is_none() {
         return starts;
     }
-    for (shard, record) in state.shards.iter().enumerate() {
+    for &shard in &census.pinned {
+        let record = &state.shards[shard];
         let Some(live) = record.live().filter(|live| live.state == JobState::Pending) else {
             continue;
         };

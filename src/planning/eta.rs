@@ -25,8 +25,9 @@ pub fn gpus_at_hand(
         .cluster
         .jobs
         .iter()
-        .filter(|job| job.state.holds_gpus() && roster.is_ours(job.id))
-        .map(|job| job.gpus.unwrap_or(1))
+        .zip(roster.is_ours())
+        .filter(|(job, ours)| **ours && job.state.holds_gpus())
+        .map(|(job, _)| job.gpus.unwrap_or(1))
         .sum();
     let idle: u32 = seen
         .cluster
@@ -69,7 +70,7 @@ pub fn etas(policy: &Policy, state: &State, lpt: &Lpt) -> Vec<Option<Eta>> {
             Slot::Free | Slot::Settling(_) => {}
         }
     }
-    lpt.sort(policy, &mut waiting);
+    lpt.sort(policy, &mut waiting, |i| *i);
     let widest = waiting.iter().map(|&i| policy.shards[i].gpus).max().unwrap_or(1);
     let busy: u32 = running.iter().map(|&i| policy.shards[i].gpus).sum();
     // Before the first cycle nothing of the cluster is known but the size of own.

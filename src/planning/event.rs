@@ -57,6 +57,12 @@ pub enum What {
         to: Lane,
         said: String,
     },
+    /// It did not take effect, and Slurm gave no reason against it: the next cycle tries again.
+    MoveUnanswered {
+        job: JobId,
+        to: Lane,
+        said: String,
+    },
     /// Slurm printed an error, and the queue shows that the move was made (F5).
     MovedDespiteError {
         job: JobId,

@@ -11,6 +11,7 @@ use crate::model::state::{Attempt, Pin, ShardRecord, State};
 
 use super::ask::ask;
 use super::bad_nodes;
+use super::census::Census;
 use super::dispatch::Start;
 use super::exclude::users_own;
 use super::no_fit::reachable;
@@ -25,10 +26,12 @@ use super::submit::Moment;
 pub fn reserved<'a>(
     placements: &'a [Placement],
     state: &State,
+    census: &Census,
     starts: &[Start],
 ) -> Vec<&'a Placement> {
     let mut pins: Vec<&Pin> = Vec::new();
-    for record in state.shards.iter().filter(|record| starts_from_a_reservation(record)) {
+    let accounts = census.accounts.iter().map(|&i| &state.shards[i]);
+    for record in accounts.filter(|record| starts_from_a_reservation(record)) {
         pins.extend(about_to_start(record).and_then(|attempt| attempt.pin.as_ref()));
     }
     let from_one = |start: &&Start| after_a_reservation(&state.shards[start.shard]);
@@ -139,11 +142,13 @@ pub fn nodes_for(
 pub fn updates(
     moment: &Moment<'_>,
     state: &State,
+    census: &Census,
     me: u32,
     reserved: &[&Placement],
 ) -> Vec<Action> {
     let mut groups: Vec<(Vec<String>, Vec<String>, Vec<Target>)> = Vec::new();
-    for (i, record) in state.shards.iter().enumerate() {
+    for &i in &census.pending {
+        let record = &state.shards[i];
         if !is_changeable(record, me) {
             continue;
         }

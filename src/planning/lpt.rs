@@ -1,8 +1,6 @@
 //! Longest processing time first (policy.md section 3, v4.1): the order of every choice between
 //! shards that wait.
 
-use std::cmp::Ordering;
-
 use crate::model::policy::Policy;
 use crate::model::state::State;
 use crate::model::units::Time;
@@ -34,14 +32,16 @@ impl Lpt {
 
     /// Longest first; ties: earlier queued, then id (the caller's indices are in id order only
     /// within a family, so the ids are compared).
-    pub fn compare(&self, policy: &Policy, a: usize, b: usize) -> Ordering {
-        self.remaining[b]
-            .total_cmp(&self.remaining[a])
-            .then(self.since[a].cmp(&self.since[b]))
-            .then_with(|| policy.shards[a].id.cmp(&policy.shards[b].id))
-    }
-
-    pub fn sort(&self, policy: &Policy, shards: &mut [usize]) {
-        shards.sort_by(|a, b| self.compare(policy, *a, *b));
+    pub fn sort<T>(&self, policy: &Policy, items: &mut Vec<T>, shard: impl Fn(&T) -> usize) {
+        // The keys beside the items: a sort that looks each of them up again is mostly waiting.
+        let keyed = |item: T| {
+            let i = shard(&item);
+            (self.remaining[i], self.since[i], &policy.shards[i].id, item)
+        };
+        let mut all: Vec<_> = items.drain(..).map(keyed).collect();
+        all.sort_unstable_by(|(left, queued, id, _), (left_b, queued_b, id_b, _)| {
+            left_b.total_cmp(left).then_with(|| queued.cmp(queued_b)).then_with(|| id.cmp(id_b))
+        });
+        items.extend(all.into_iter().map(|(.., item)| item));
     }
 }

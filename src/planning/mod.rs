@@ -4,12 +4,14 @@
 //! Nothing here reads a file, a clock or the environment, or starts a process.
 
 pub mod account;
+pub mod alike;
 pub mod apply;
 pub mod ask;
 pub mod backfill;
 pub mod bad_nodes;
 pub mod breaker;
 pub mod caps;
+pub mod census;
 pub mod check;
 pub mod differences;
 pub mod dispatch;
@@ -37,11 +39,12 @@ pub mod stranded;
 pub mod submit;
 
 use crate::model::observation::Observation;
-use crate::model::policy::{Policy, SubmitMode};
+use crate::model::policy::Policy;
 use crate::model::reason::Reason;
-use crate::model::state::{ShardRecord, Slot, State, Stop};
+use crate::model::state::{Slot, State, Stop};
 use crate::model::units::Time;
 
+use census::Census;
 use dispatch::{Dispatch, Start};
 use event::{Event, What};
 use lpt::Lpt;
@@ -75,21 +78,22 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
     cancel(state, me, Stop::Stalled, stalled, &mut plan);
 
     let moment = Moment { policy, cluster: &seen.cluster, now, seed };
-    let dispatched = place(&moment, state, &mut plan);
+    let census = Census::new(policy, state);
+    let dispatched = place(&moment, state, &census, &mut plan);
     let mut budget = breaker::most_submissions(policy, &state.caution, now)
         .saturating_sub(dispatched.starts.len());
-    let reserved = kept_off::reserved(&dispatched.placements, state, &dispatched.starts);
+    let reserved = kept_off::reserved(&dispatched.placements, state, &census, &dispatched.starts);
     // Before anything that could start a pending job: moves to another lane, freed GPUs.
-    let (off, back) = kept_off::updates(&moment, state, me, &reserved)
+    let (off, back) = kept_off::updates(&moment, state, &census, me, &reserved)
         .into_iter()
         .partition::<Vec<Action>, _>(kept_off::keeps_off);
     plan.actions.extend(off);
 
     let lpt = Lpt::new(policy, state);
-    let mut waiting = parking::movable(state, me, now);
+    let mut waiting = parking::movable(state, &census, me, now);
     let mut waits: Vec<Option<Reason>> = vec![None; policy.shards.len()];
     let mut largest = Largest::new(&seen.cluster);
-    for shard in submit::ready(policy, state, SubmitMode::Queued) {
+    for shard in census.queued.iter().copied() {
         if let Some(reason) = largest.refuses(policy, state, &seen.cluster, shard) {
             waits[shard] = Some(reason);
         } else if let Some(reason) = kept_off::whole_wait(&moment, state, shard, &reserved) {
@@ -98,19 +102,21 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
             waiting.push(Waiting { shard, job: None, still_pends: false });
         }
     }
-    waiting.sort_by(|a, b| lpt.compare(policy, a.shard, b.shard));
+    lpt.sort(policy, &mut waiting, |w| w.shard);
 
     let mut room = Room::Unknown;
     let mut seats = Vec::new();
+    state.learned.own_lane = None;
     if let Some(lanes) = &policy.lanes {
-        let own = parking::own_lane(lanes, &seen.cluster, &roster, state);
-        room = parking::room(lanes, state, &own);
+        let own = parking::own_lane(lanes, &seen.cluster, &roster, state, &census);
+        room = parking::room(state, &own);
+        state.learned.own_lane = Some(own);
         seats = parking::seats(policy, lanes, room, &waiting);
         plan.actions.extend(parking::moves(lanes, state, &seats, now));
         plan.actions.extend(parking::order(state, &roster, &seats, &lpt));
         room = parking::room_left(policy, room, &seats);
     }
-    for start in backfill::again(&moment, state) {
+    for start in backfill::again(&moment, state, &census) {
         plan.actions.extend(backfill::stop(policy, &start));
     }
     let mut submitted = start(&moment, state, &dispatched.starts, room, &mut plan);
@@ -168,33 +174,33 @@ struct Dispatched {
     placements: Vec<Placement>,
 }
 
-fn place(moment: &Moment<'_>, state: &mut State, plan: &mut Plan) -> Dispatched {
+fn place(moment: &Moment<'_>, state: &mut State, census: &Census, plan: &mut Plan) -> Dispatched {
     let Moment { policy, cluster, now, .. } = *moment;
     queue::welcome(policy, state);
-    reservation::accrue(state, now);
-    let queue = queue::queue(policy, state);
-    let holds = |record: &ShardRecord| {
-        let pinned = placement::about_to_start(record).is_some_and(|a| a.pin.is_some());
-        pinned || record.reservation.is_some() || kept_off::starts_from_a_reservation(record)
-    };
-    let held = state.shards.iter().any(holds);
-    if queue.is_empty() && !held {
-        reservation::close_accounts(policy, state, now);
+    state.learned.placements.clear();
+    reservation::accrue(state, census, now);
+    if census.placed.is_empty() && census.pinned.is_empty() && census.accounts.is_empty() {
         return Dispatched { starts: Vec::new(), waits: Vec::new(), placements: Vec::new() };
     }
+    let queue = queue::queue(policy, state, &census.placed);
     let mut placements = placement::all(policy, cluster);
-    let stranded = stranded::stranded(policy, state, &placements, cluster.me, now);
+    let stranded = stranded::stranded(policy, state, census, &placements, cluster.me, now);
     cancel(state, cluster.me, Stop::Stranded, stranded, plan);
-    placement::keep_promises(policy, state, &mut placements);
-    let (queue, _) = dispatch::fitting(moment, state, queue, &placements);
-    reservation::review(policy, state, &queue, &mut placements, now, &mut plan.events);
-    // A released reservation was charged: the order is made anew for this cycle's dispatch.
-    let queue = queue::queue(policy, state);
-    let (queue, refused) = dispatch::fitting(moment, state, queue, &placements);
-    reservation::close_accounts(policy, state, now);
+    placement::keep_promises(policy, state, census, &mut placements);
+    let (mut queue, mut refused) = dispatch::fitting(moment, state, queue, &placements);
+    let events = &mut plan.events;
+    if reservation::review(policy, state, census, &queue, &mut placements, now, events) {
+        // A released reservation was charged: the order is made anew for this cycle's dispatch.
+        let anew = queue::queue(policy, state, &census.placed);
+        (queue, refused) = dispatch::fitting(moment, state, anew, &placements);
+    }
+    reservation::close_accounts(policy, state, census, now);
     let Dispatch { starts, mut waits } =
         dispatch::dispatch(moment, state, &queue, &mut placements, &mut plan.events);
     waits.extend(refused);
+    if !waits.is_empty() {
+        state.learned.placements = alike::alike(policy, &placements);
+    }
     Dispatched { starts, waits, placements }
 }
 

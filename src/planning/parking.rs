@@ -6,10 +6,12 @@ use crate::model::id::JobId;
 use crate::model::observation::Cluster;
 use crate::model::policy::{Lane, Lanes, Policy};
 use crate::model::request::Change;
-use crate::model::state::{ShardRecord, Slot, State};
+use crate::model::state::{OwnLane, State};
 use crate::model::units::{Secs, Time};
 
+use super::census::Census;
 use super::lpt::Lpt;
+use super::placement::about_to_start;
 use super::plan::{Action, Purpose, Target};
 use super::reconcile::target;
 use super::roster::{Roster, lane_of};
@@ -51,23 +53,22 @@ pub fn room_left(policy: &Policy, room: Room, seats: &[Seat]) -> Room {
 }
 
 /// Who is in the own lane now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OwnLane {
-    pub running_ours: u32,
-    pub running_others: u32,
-    pub pending_others: u32,
-    pub pending_pinned: u32,
-}
-
-pub fn own_lane(lanes: &Lanes, cluster: &Cluster, roster: &Roster<'_>, state: &State) -> OwnLane {
-    let mut lane = OwnLane::default();
-    for job in &cluster.jobs {
+pub fn own_lane(
+    lanes: &Lanes,
+    cluster: &Cluster,
+    roster: &Roster<'_>,
+    state: &State,
+    census: &Census,
+) -> OwnLane {
+    let learned = state.learned.own_gpus.and_then(|(limit, _)| limit);
+    let mut lane = OwnLane { size: lanes.own_gpus.or(learned), ..OwnLane::default() };
+    for (job, ours) in cluster.jobs.iter().zip(roster.is_ours()) {
         if job.state.is_over() || lane_of(Some(lanes), job) != Some(Lane::Own) {
             continue;
         }
         // A job whose request cannot be read holds at least one GPU.
         let gpus = job.gpus.unwrap_or(1);
-        match (job.state.holds_gpus(), roster.is_ours(job.id)) {
+        match (job.state.holds_gpus(), *ours) {
             (true, true) => lane.running_ours += gpus,
             (true, false) => lane.running_others += gpus,
             (false, true) => {}
@@ -75,25 +76,17 @@ pub fn own_lane(lanes: &Lanes, cluster: &Cluster, roster: &Roster<'_>, state: &S
         }
     }
     // Pinned jobs of ours that were just submitted are not moved any more: they count as taken.
-    let waiting = |record: &ShardRecord| {
-        let attempt = match &record.slot {
-            Slot::Submitting(intent) => &intent.attempt,
-            Slot::Live(live) if live.started.is_none() => &live.attempt,
-            Slot::Live(_) | Slot::Free | Slot::Settling(_) => return 0,
-        };
-        let own = attempt.pin.is_some() && attempt.lane == Some(Lane::Own);
-        if own { attempt.gpus } else { 0 }
-    };
-    lane.pending_pinned = state.shards.iter().map(waiting).sum();
+    let pinned = census.pinned.iter().filter_map(|&i| about_to_start(&state.shards[i]));
+    let own = pinned.filter(|attempt| attempt.lane == Some(Lane::Own));
+    lane.pending_pinned = own.map(|attempt| attempt.gpus).sum();
     lane
 }
 
-pub fn room(lanes: &Lanes, state: &State, lane: &OwnLane) -> Room {
-    let size = match (lanes.own_gpus, state.learned.own_gpus) {
-        (Some(configured), _) => configured,
-        (None, Some((Some(limit), _))) => limit,
-        (None, Some((None, _))) => return Room::Unlimited,
-        (None, None) => return Room::Unknown,
+pub fn room(state: &State, lane: &OwnLane) -> Room {
+    let Some(size) = lane.size else {
+        // Slurm was asked, and sets no limit; or it could not be asked yet.
+        let no_limit = state.learned.own_gpus.is_some();
+        return if no_limit { Room::Unlimited } else { Room::Unknown };
     };
     let taken = lane.running_ours + lane.running_others + lane.pending_others + lane.pending_pinned;
     Room::Gpus { free: size.saturating_sub(taken), size }
@@ -154,9 +147,9 @@ const START_TIME: Secs = Secs(5);
 
 /// Our pending jobs that Slurm could start in either lane: not held, not waiting for something
 /// else than GPUs, not being stopped, and ours to change.
-pub fn movable(state: &State, me: u32, now: Time) -> Vec<Waiting> {
-    let pending = |(shard, record): (usize, &ShardRecord)| {
-        let live = record.live()?;
+pub fn movable(state: &State, census: &Census, me: u32, now: Time) -> Vec<Waiting> {
+    let pending = |&shard: &usize| {
+        let live = state.shards[shard].live()?;
         let can = live.state == JobState::Pending
             && live.absent.is_none()
             && live.lane.is_some()
@@ -167,7 +160,7 @@ pub fn movable(state: &State, me: u32, now: Time) -> Vec<Waiting> {
         let still_pends = now.since(live.attempt.asked_at) >= START_TIME;
         can.then_some(Waiting { shard, job: Some(live.job), still_pends })
     };
-    state.shards.iter().enumerate().filter_map(pending).collect()
+    census.pending.iter().filter_map(pending).collect()
 }
 
 /// Pending reasons of Slurm that no lane helps with: a person's hold, a dependency.

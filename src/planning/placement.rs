@@ -7,6 +7,7 @@ use crate::model::policy::{Policy, Shard, Tier};
 use crate::model::state::{Attempt, Pin, ShardRecord, Slot, State};
 
 use super::backfill;
+use super::census::Census;
 
 /// Key (node, tier).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +83,13 @@ pub fn all(policy: &Policy, cluster: &Cluster) -> Vec<Placement> {
 }
 
 /// Deducts what our own pinned jobs are about to take.
-pub fn keep_promises(policy: &Policy, state: &State, placements: &mut [Placement]) {
-    for (shard, pin, gpus) in promised(state) {
+pub fn keep_promises(
+    policy: &Policy,
+    state: &State,
+    census: &Census,
+    placements: &mut [Placement],
+) {
+    for (shard, pin, gpus) in promised(state, census) {
         give(placements, &pin, gpus, &policy.shards[shard]);
     }
 }
@@ -106,12 +112,12 @@ fn fresh(node: &Node, tier: &Tier, model: &str, capacity: u32, idle: u32) -> Pla
 
 /// GPUs that our own pinned jobs are about to take: submitted, not running yet, so that Slurm
 /// still shows them as free.
-fn promised(state: &State) -> Vec<(usize, Pin, u32)> {
-    let promise = |(shard, record): (usize, &ShardRecord)| {
-        let attempt = about_to_start(record)?;
+fn promised(state: &State, census: &Census) -> Vec<(usize, Pin, u32)> {
+    let promise = |&shard: &usize| {
+        let attempt = about_to_start(&state.shards[shard])?;
         attempt.pin.clone().map(|pin| (shard, pin, attempt.gpus))
     };
-    state.shards.iter().enumerate().filter_map(promise).collect()
+    census.pinned.iter().filter_map(promise).collect()
 }
 
 /// The attempt that was submitted, or may have been, and does not run yet.
@@ -141,11 +147,13 @@ pub fn fits(policy: &Policy, shard: &Shard, min_tier: Option<u32>, at: &Placemen
     let enough = min_tier.or(shard.min_tier).is_none_or(|min| at.rank >= min);
     let tier = policy.tier_by_rank(at.rank);
     let allowed = tier.and_then(|t| t.max_gpus).is_none_or(|most| shard.gpus <= most);
-    let reachable = tier
-        .and_then(|t| t.partition.as_ref())
-        .or(policy.slurm.partition.as_ref())
-        .is_none_or(|p| at.partitions.contains(p));
-    enough && allowed && reachable && at.capacity >= shard.gpus
+    enough && allowed && at.capacity >= shard.gpus && reachable(policy, at)
+}
+
+/// Is its node in the partition that jobs for its tier are sent to?
+pub fn reachable(policy: &Policy, at: &Placement) -> bool {
+    let own = policy.tier_by_rank(at.rank).and_then(|tier| tier.partition.as_ref());
+    own.or(policy.slurm.partition.as_ref()).is_none_or(|p| at.partitions.contains(p))
 }
 
 /// Dynamic, beside the GPUs: the node has the CPUs and the memory (policy.md section 1,

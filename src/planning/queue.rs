@@ -3,19 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::policy::{Policy, SubmitMode};
+use crate::model::policy::Policy;
 use crate::model::state::{LabRecord, State};
 use crate::model::units::Usage;
 
 use super::measure::is_done;
-use super::submit::ready;
 
-/// Indices of the placed shards that wait for a start, rank 1 first.
-pub fn queue(policy: &Policy, state: &State) -> Vec<usize> {
-    let mut waiting = ready(policy, state, SubmitMode::Placed);
+/// The placed shards that wait for a start (`waiting`, in any order), rank 1 first.
+pub fn queue(policy: &Policy, state: &State, waiting: &[usize]) -> Vec<usize> {
+    let mut waiting = waiting.to_vec();
     waiting.sort_by_cached_key(|&i| {
         let shard = &policy.shards[i];
-        (standing(state, &shard.lab), state.shards[i].queued_since, shard.id.clone())
+        (standing(state, &shard.lab), state.shards[i].queued_since, &shard.id)
     });
     waiting
 }

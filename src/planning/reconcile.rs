@@ -228,11 +228,11 @@ impl Step<'_, '_> {
     fn adopt(&mut self, attempt: Attempt, job: &QueueJob) -> Slot {
         self.tell(What::Adopted { job: job.id, attempt: attempt.number });
         let live = Live::new(attempt, job.id);
-        self.see(live, job)
+        self.see(Box::new(live), job)
     }
 
     /// sbatch gave no clear answer: the token decides (policy.md section 2.1, contract.md).
-    fn settle(&mut self, mut intent: Intent) -> Slot {
+    fn settle(&mut self, mut intent: Box<Intent>) -> Slot {
         if let Some(job) = find(self.roster, self.shard, &intent.attempt) {
             return self.adopt(intent.attempt, job);
         }
@@ -257,14 +257,14 @@ impl Step<'_, '_> {
         Slot::Submitting(intent)
     }
 
-    fn follow(&mut self, live: Live) -> Slot {
+    fn follow(&mut self, live: Box<Live>) -> Slot {
         match find_live(self.roster, self.shard, &live) {
             Some(job) => self.see(live, job),
             None => self.missing(live),
         }
     }
 
-    fn see(&mut self, mut live: Live, job: &QueueJob) -> Slot {
+    fn see(&mut self, mut live: Box<Live>, job: &QueueJob) -> Slot {
         self.put_back(&mut live, job);
         if let JobState::Over(word) = job.state {
             // Our jobs are submitted with --no-requeue; where a site or a person changed that,
@@ -321,7 +321,7 @@ impl Step<'_, '_> {
     }
 
     /// Not in a healthy queue: accounting decides, and until it can nothing is decided.
-    fn missing(&mut self, mut live: Live) -> Slot {
+    fn missing(&mut self, mut live: Box<Live>) -> Slot {
         let first = live.absent.is_none();
         let absent = live.absent.get_or_insert(Absence { since: self.now, looks: 0 });
         absent.looks += 1;
@@ -405,7 +405,7 @@ impl Step<'_, '_> {
         let lab = &self.policy.shards[self.shard].lab;
         self.record.kept_off = KeptOff::default();
         account::charge_owed(self.policy, lab, self.record, self.labs, self.now);
-        Slot::Settling(end)
+        Slot::Settling(Box::new(end))
     }
 }
 

@@ -7,14 +7,16 @@ use crate::model::units::{GpuSeconds, Time};
 
 use super::account;
 use super::bad_nodes;
+use super::census::Census;
 use super::event::{Event, What};
 use super::measure::is_done;
 use super::placement::{Placement, fits};
 
 /// Moves every reservation's clock on: raw GPU-seconds, weighted only when charged. A clock that
 /// stepped back adds nothing, and the stretch it then goes through again is not counted twice.
-pub fn accrue(state: &mut State, now: Time) {
-    for reservation in state.shards.iter_mut().filter_map(|record| record.reservation.as_mut()) {
+pub fn accrue(state: &mut State, census: &Census, now: Time) {
+    for &i in &census.accounts {
+        let Some(reservation) = &mut state.shards[i].reservation else { continue };
         let length = now.since(reservation.accrued_at);
         reservation.gpu_seconds += GpuSeconds::of(reservation.gpus, length);
         reservation.accrued_at = reservation.accrued_at.max(now);
@@ -22,16 +24,18 @@ pub fn accrue(state: &mut State, now: Time) {
 }
 
 /// Ends the reservations that the rules end, shrinks those whose GPUs others took, and marks what
-/// stays on the placements. `queue` is the queue of this cycle, rank 1 first.
+/// stays on the placements. `queue` is the queue of this cycle, rank 1 first. Says whether any ended.
 pub fn review(
     policy: &Policy,
     state: &mut State,
+    census: &Census,
     queue: &[usize],
     placements: &mut [Placement],
     now: Time,
     events: &mut Vec<Event>,
-) {
-    for i in 0..state.shards.len() {
+) -> bool {
+    let mut any = false;
+    for &i in &census.accounts {
         let record = &state.shards[i];
         let Some(reservation) = &record.reservation else { continue };
         let pin = &reservation.pin;
@@ -49,6 +53,7 @@ pub fn review(
         };
         if let Some(why) = why {
             release(policy, state, i, why, now, events);
+            any = true;
             continue;
         }
         let Some(at) = at else { continue };
@@ -64,9 +69,11 @@ pub fn review(
             // A mark on nothing would only bind its holder to a full node.
             if left == 0 {
                 release(policy, state, i, "R5: others took the last of its GPUs", now, events);
+                any = true;
             }
         }
     }
+    any
 }
 
 /// Without a start: charged now, or with the job's end where the policy says so.
@@ -99,9 +106,10 @@ pub fn release(
 
 /// Charges what `reservation_charge = "job-end"`, or a start that never came to be, left open for
 /// shards that will have no further job: cancelled, or done by somebody else.
-pub fn close_accounts(policy: &Policy, state: &mut State, now: Time) {
+pub fn close_accounts(policy: &Policy, state: &mut State, census: &Census, now: Time) {
     let State { shards, labs, .. } = state;
-    for (shard, record) in policy.shards.iter().zip(shards) {
+    for &i in &census.accounts {
+        let (shard, record) = (&policy.shards[i], &mut shards[i]);
         let ended = matches!(record.gate, Gate::Cancelled { .. }) || is_done(shard, record);
         if ended && record.slot == Slot::Free && !record.owed.is_empty() {
             account::charge_owed(policy, &shard.lab, record, labs, now);

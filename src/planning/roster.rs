@@ -3,12 +3,12 @@
 //! A job is ours if its comment carries our instance and its name is the one that belongs to that
 //! comment; the user is compared where a shard's attempt is matched (contract.md, "Job names").
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::model::cluster::QueueJob;
-use crate::model::id::{JobId, ShardId, Token};
+use crate::model::id::JobId;
 use crate::model::policy::{Lane, LaneSpec, Lanes};
-use crate::model::state::State;
+use crate::model::state::{ShardRecord, Slot, State};
 
 /// A job of ours, with what its comment says.
 #[derive(Debug, Clone, Copy)]
@@ -17,74 +17,134 @@ pub struct Ours<'a> {
     pub attempt: u32,
 }
 
-/// Our jobs by shard index, each list oldest first.
+/// Our jobs by shard index, each shard's oldest first.
 #[derive(Debug)]
 pub struct Roster<'a> {
-    by_shard: Vec<Vec<Ours<'a>>>,
-    /// Every job, for one whose comment somebody changed.
-    by_id: HashMap<JobId, &'a QueueJob>,
-    ids: HashSet<JobId>,
+    /// By shard, then by age.
+    ours: Vec<Ours<'a>>,
+    /// By shard index: where its jobs begin in `ours`; one more at the end.
+    begins: Vec<usize>,
+    /// Every job by id, for one whose comment somebody changed.
+    by_id: Vec<&'a QueueJob>,
+    /// By place in the queue: the job is of one of our shards.
+    is_ours: Vec<bool>,
     /// Jobs under our project's names that another state's babysitter made.
     pub foreign: Vec<&'a QueueJob>,
 }
 
 impl<'a> Roster<'a> {
     pub fn new(state: &State, jobs: &'a [QueueJob], me: u32) -> Roster<'a> {
-        let mut by_shard: Vec<Vec<Ours<'a>>> = vec![Vec::new(); state.shards.len()];
+        let known = Known::new(state);
+        let mut found: Vec<(usize, Ours<'a>)> = Vec::with_capacity(jobs.len());
         let mut foreign = Vec::new();
-        let mut ids = HashSet::new();
-        let index: HashMap<&ShardId, usize> =
-            state.shards.iter().enumerate().map(|(i, r)| (&r.id, i)).collect();
-        let ours = format!("babysit:{}:", state.instance);
         let project = format!("{}.", state.project);
+        let mut is_ours = Vec::with_capacity(jobs.len());
         for job in jobs {
-            let Some(rest) = job.comment.strip_prefix(ours.as_str()) else {
-                if job.uid == me
-                    && job.name.starts_with(&project)
-                    && job.comment.starts_with("babysit:")
-                    && !job.state.is_over()
-                {
-                    foreign.push(job);
-                }
-                continue;
-            };
-            let Some((id, attempt, nonce)) = read_comment(rest) else { continue };
-            let token = Token::new(&state.project, &state.instance, &id, attempt, nonce);
-            if token.name != job.name {
-                continue;
-            }
-            if let Some(&i) = index.get(&id) {
-                ids.insert(job.id);
-                by_shard[i].push(Ours { job, attempt });
+            let owner = known.owner(job);
+            is_ours.push(owner.is_some());
+            if let Some((shard, attempt)) = owner {
+                found.push((shard, Ours { job, attempt }));
+            } else if job.uid == me
+                && job.name.starts_with(&project)
+                && known.is_of_another_state(job)
+                && !job.state.is_over()
+            {
+                foreign.push(job);
             }
         }
-        for list in &mut by_shard {
-            list.sort_by_key(|o| (o.job.submitted, o.job.id));
+        found.sort_by_key(|(shard, ours)| (*shard, ours.job.submitted, ours.job.id));
+        let mut begins = Vec::with_capacity(state.shards.len() + 1);
+        for (place, (shard, _)) in found.iter().enumerate() {
+            begins.resize(begins.len().max(*shard + 1), place);
         }
-        let by_id = jobs.iter().map(|job| (job.id, job)).collect();
-        Roster { by_shard, by_id, ids, foreign }
+        begins.resize(state.shards.len() + 1, found.len());
+        let mut by_id: Vec<&QueueJob> = jobs.iter().collect();
+        by_id.sort_by_key(|job| job.id);
+        let ours = found.into_iter().map(|(_, ours)| ours).collect();
+        Roster { ours, begins, by_id, is_ours, foreign }
     }
 
     pub fn of(&self, shard: usize) -> &[Ours<'a>] {
-        self.by_shard.get(shard).map_or(&[], Vec::as_slice)
+        match (self.begins.get(shard), self.begins.get(shard + 1)) {
+            (Some(from), Some(to)) => self.ours.get(*from..*to).unwrap_or(&[]),
+            _ => &[],
+        }
     }
 
-    /// Is it a job of one of our shards?
-    pub fn is_ours(&self, id: JobId) -> bool {
-        self.ids.contains(&id)
+    /// For each job of the queue, in its order: is it of one of our shards?
+    pub fn is_ours(&self) -> &[bool] {
+        &self.is_ours
     }
 
     pub fn by_id(&self, id: JobId) -> Option<&'a QueueJob> {
-        self.by_id.get(&id).copied()
+        let at = self.by_id.binary_search_by_key(&id, |job| job.id).ok()?;
+        self.by_id.get(at).copied()
     }
 }
 
+/// Whose job is it?
+struct Known<'s> {
+    project: &'s str,
+    /// What the comment of every job of this state begins with.
+    ours: String,
+    /// Jobs that the records hold, which nearly all of ours are: no comment need be read for them.
+    live: HashMap<JobId, usize>,
+    shards: &'s [ShardRecord],
+    /// By family and shard; made for the first job that no record holds.
+    names: std::cell::OnceCell<HashMap<(&'s str, &'s str), usize>>,
+}
+
+impl<'s> Known<'s> {
+    fn new(state: &'s State) -> Known<'s> {
+        let live = |(i, record): (usize, &ShardRecord)| Some((record.live()?.job, i));
+        Known {
+            project: &state.project,
+            ours: format!("babysit:{}:", state.instance),
+            live: state.shards.iter().enumerate().filter_map(live).collect(),
+            shards: &state.shards,
+            names: std::cell::OnceCell::new(),
+        }
+    }
+
+    /// Shard and attempt of a job whose comment is of this state and whose name belongs to it.
+    fn owner(&self, job: &QueueJob) -> Option<(usize, u32)> {
+        if let Some(&shard) = self.live.get(&job.id)
+            && let Some(Slot::Live(live)) = self.shards.get(shard).map(|record| &record.slot)
+            && live.attempt.token.comment == job.comment
+            && live.attempt.token.name == job.name
+        {
+            return Some((shard, live.attempt.number));
+        }
+        let comment = read_comment(job.comment.strip_prefix(self.ours.as_str())?)?;
+        let names = self.names.get_or_init(|| {
+            let name =
+                |(i, r): (usize, &'s ShardRecord)| ((r.id.family.as_str(), r.id.shard.as_str()), i);
+            self.shards.iter().enumerate().map(name).collect()
+        });
+        let Comment { family, shard, attempt } = comment;
+        let index = *names.get(&(family, shard))?;
+        let name = format!("{}.{family}.{shard}.a{attempt}", self.project);
+        (name == job.name).then_some((index, attempt))
+    }
+
+    fn is_of_another_state(&self, job: &QueueJob) -> bool {
+        job.comment.starts_with("babysit:") && !job.comment.starts_with(&self.ours)
+    }
+}
+
+struct Comment<'a> {
+    family: &'a str,
+    shard: &'a str,
+    attempt: u32,
+}
+
 /// `family/shard:aN:nonce`
-fn read_comment(rest: &str) -> Option<(ShardId, u32, &str)> {
+fn read_comment(rest: &str) -> Option<Comment<'_>> {
     let mut parts = rest.splitn(3, ':');
-    let id = ShardId::parse(parts.next()?)?;
+    let (family, shard) = parts.next()?.split_once('/')?;
     let attempt = parts.next()?.strip_prefix('a')?.parse().ok()?;
-    Some((id, attempt, parts.next()?))
+    parts.next()?;
+    Some(Comment { family, shard, attempt })
 }
 
 /// The lane a job is in now, by what Slurm shows of it.

@@ -10,6 +10,7 @@ use crate::model::policy::Policy;
 use crate::model::state::{Live, State};
 use crate::model::units::{Secs, Time};
 
+use super::census::Census;
 use super::placement::Placement;
 use super::plan::Target;
 use super::reconcile::target;
@@ -21,6 +22,7 @@ const STRANDED_AFTER: Secs = Secs::minutes(5);
 pub fn stranded(
     policy: &Policy,
     state: &State,
+    census: &Census,
     there: &[Placement],
     me: u32,
     now: Time,
@@ -37,7 +39,8 @@ pub fn stranded(
         let lane_full = ["QOS", "Assoc"].iter().any(|word| live.reason.starts_with(word));
         waits && (gone || (lane_full && policy.lanes.is_some()))
     };
-    let found = state.shards.iter().enumerate().filter_map(|(i, record)| {
+    let found = census.pinned.iter().filter_map(|&i| {
+        let record = &state.shards[i];
         let live = record.live().filter(|live| lost(live))?;
         Some(target(i, &record.id, live.job))
     });

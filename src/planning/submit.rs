@@ -1,10 +1,11 @@
 //! Which shards are submitted in this cycle, and the complete request for each.
 
+use crate::model::caution::Caution;
 use crate::model::id::Token;
 use crate::model::observation::Cluster;
-use crate::model::policy::{Lane, LaneSpec, Policy, SubmitMode};
+use crate::model::policy::{Lane, LaneSpec, Policy, Shard};
 use crate::model::request::Request;
-use crate::model::state::{Attempt, Gate, Pin, Slot, State};
+use crate::model::state::{Attempt, Gate, Pin, ShardRecord, Slot, State};
 use crate::model::units::Time;
 
 use super::ask::{Ask, ask};
@@ -24,20 +25,15 @@ pub struct Moment<'a> {
     pub seed: u64,
 }
 
-/// Shards of one mode that may be submitted now, in index order.
-pub fn ready(policy: &Policy, state: &State, mode: SubmitMode) -> Vec<usize> {
-    let may = |i: &usize| {
-        let record = &state.shards[*i];
-        policy.shards[*i].submit == mode
-            && record.slot == Slot::Free
-            && record.gate == Gate::Open
-            && record.over_cap.is_none()
-            && !breaker::is_open(&state.caution, &record.id.family)
-            && !is_done(&policy.shards[*i], record)
-            // Never counted: its files could not be read even once.
-            && record.progress.measured_at.is_some()
-    };
-    (0..policy.shards.len()).filter(may).collect()
+/// May it be submitted now?
+pub fn is_ready(shard: &Shard, record: &ShardRecord, caution: &Caution) -> bool {
+    record.slot == Slot::Free
+        && record.gate == Gate::Open
+        && record.over_cap.is_none()
+        && !breaker::is_open(caution, &record.id.family)
+        && !is_done(shard, record)
+        // Never counted: its files could not be read even once.
+        && record.progress.measured_at.is_some()
 }
 
 /// Where a submission goes.

@@ -198,9 +198,11 @@ fn refused(class: RefusalClass, text: String) -> Submitted {
 }
 
 /// The last line that as a whole is `digits` or `digits;cluster`: sites print banners around it.
+///
+/// A line without its newline may be cut off, and a shorter number is somebody else's job.
 fn id(stdout: &str) -> Option<JobId> {
-    stdout.lines().rev().find_map(|line| {
-        let line = line.trim_end();
+    stdout.split_inclusive('\n').rev().find_map(|line| {
+        let line = line.strip_suffix('\n')?.trim_end();
         let (digits, cluster) = line.split_once(';').unwrap_or((line, "-"));
         let whole = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         let named = !cluster.is_empty() && !cluster.contains(char::is_whitespace);
@@ -291,6 +293,8 @@ mod tests {
         check(End::Code(0), "Welcome 7\n12\n\nYour quota: 3 of 4\n", "", "accepted 12");
         check(End::Code(0), "Submitted batch job 12\n", "", "unknown");
         check(End::Code(0), "", "", "unknown");
+        check(End::Code(0), "15205", "", "unknown");
+        check(End::Code(0), "152054\nYour quo", "", "accepted 152054");
         check(End::Code(0), "0\n", "", "unknown");
         check(End::Code(0), "99999999999999999999999\n", "", "unknown");
         check(End::Code(1), "12\n", "", "unknown");

@@ -143,11 +143,11 @@ pub fn afternoon() -> (Policy, State) {
         }
     }
     let run = |record: &mut ShardRecord, job, lane| {
-        record.slot = Slot::Live(live(&record.id, job, lane, JobState::Running));
+        record.slot = Slot::Live(Box::new(live(&record.id, job, lane, JobState::Running)));
         record.why = Reason::Running { node: "gpu07".into() };
     };
     let pend = |record: &mut ShardRecord, job, lane, parked, rank| {
-        record.slot = Slot::Live(live(&record.id, job, lane, JobState::Pending));
+        record.slot = Slot::Live(Box::new(live(&record.id, job, lane, JobState::Pending)));
         let slurm = if lane == Lane::Own { "QOSGrpGRES" } else { "Priority" };
         record.why =
             Reason::PendingInSlurm { lane: Some(lane), parked, rank, of: 4, slurm: slurm.into() };
@@ -172,7 +172,7 @@ pub fn afternoon() -> (Policy, State) {
     s[10].failures = 3;
     s[10].attempts = 4;
     s[10].gate = Gate::Held { why: HeldWhy::Failures { count: 3, log }, at: NOW };
-    s[10].last_end = Some(End {
+    s[10].last_end = Some(Box::new(End {
         attempt: 4,
         job: JobId(152_031),
         how: EndHow::Word(EndWord::Failed),
@@ -187,7 +187,7 @@ pub fn afternoon() -> (Policy, State) {
         mark: None,
         stop: None,
         cancelled_by: None,
-    });
+    }));
     s[11].failures = 1;
     s[11].gate = Gate::Backoff { until: NOW + Secs(95) };
     state.learned.gpus_at_hand = 4;

@@ -14,6 +14,9 @@ use babysit::model::units::{Secs, Time};
 use babysit::slurm::real::{Environment, RealSlurm};
 use babysit::slurm::{PastAsk, Scope, Slurm};
 
+use crate::lab::{clean_cluster, readable_by_all};
+use crate::slurm;
+
 struct Site {
     slurm: RealSlurm,
     me: u32,
@@ -22,8 +25,8 @@ struct Site {
     jobs: Vec<JobId>,
 }
 
-fn site() -> Option<Site> {
-    let conf = std::env::var("BABYSIT_TEST_SLURM_CONF").ok()?;
+fn site() -> Site {
+    let conf = slurm::conf();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
     let me = rustix::process::getuid().as_raw();
     let environment = Environment {
@@ -47,7 +50,7 @@ fn site() -> Option<Site> {
     let seed = now ^ u64::from(std::process::id()) << 32;
     let slurm = RealSlurm::new(&settings, environment, seed);
     let dir = tempfile::tempdir().expect("a folder");
-    Some(Site { slurm, me, dir, now: now as i64, jobs: Vec::new() })
+    Site { slurm, me, dir, now: now as i64, jobs: Vec::new() }
 }
 
 impl Site {
@@ -108,12 +111,32 @@ impl Drop for Site {
 }
 
 #[test]
-fn submit_look_change_cancel_and_look_back() {
-    let Some(mut site) = site() else {
-        eprintln!("no BABYSIT_TEST_SLURM_CONF: not tried on a real Slurm");
-        return;
-    };
+fn as_root() {
+    clean_cluster();
+    submit_look_change_cancel_and_look_back();
+}
 
+/// Starts itself once more as alice, as the adapter asks for whoever runs it.
+#[test]
+fn as_alice() {
+    if !rustix::process::getuid().is_root() {
+        submit_look_change_cancel_and_look_back();
+        return;
+    }
+    clean_cluster();
+    let program = std::env::current_exe().expect("this program");
+    let program = readable_by_all(&program).display().to_string();
+    let sandbox = format!("BABYSIT_SANDBOX={}", slurm::sandbox().display());
+    let output = slurm::as_user_with("alice", &[&sandbox], &program)
+        .args(["adapter::as_alice", "--exact", "--nocapture"])
+        .output()
+        .expect("it starts");
+    let said = slurm::stdout(&output) + &slurm::stderr(&output);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+fn submit_look_change_cancel_and_look_back() {
+    let mut site = site();
     // A job that says what it was given, and one that does not end by itself.
     let mut request = site.request("says", "extra", "env > env.txt; pwd; echo \"$BABYSIT_SHARD\"");
     request.gres = "gpu:rtx4090:1".to_owned();
@@ -153,7 +176,7 @@ fn submit_look_change_cancel_and_look_back() {
 
     // Hostile neighbours: any byte may stand in a name or a comment.
     let hostile = Command::new("sbatch")
-        .env("SLURM_CONF", std::env::var("BABYSIT_TEST_SLURM_CONF").expect("set"))
+        .env("SLURM_CONF", slurm::conf())
         .args(["--parsable", "-H", "-o", "/dev/null", "-J", "x\u{1f}\n9\u{1f}|", "--wrap", "true"])
         .arg(format!("--comment=\n{stays}\u{1f}{}\u{1f}\u{fffd}\n\n", site.me))
         .output()

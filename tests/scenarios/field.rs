@@ -218,6 +218,22 @@ fn f5_denied_and_unchanged_is_told_once_and_not_hammered() {
 }
 
 #[test]
+fn f5_a_broken_connection_is_no_denial_and_the_next_cycle_tries_again() {
+    let mut story = Story::new(campaign(1, oracle(1, 0)), cluster(8, 8));
+    story.tick();
+    story.world.policy.lanes.as_mut().expect("lanes").park = 0;
+    for said in ["Unexpected message received for job 1", "Socket timed out"] {
+        story.world.cluster.faults.next_says(Command::Scontrol, Fault::Error, said);
+        story.faulty = true;
+        story.after(Secs(60));
+        assert_eq!(story.pending_in("own"), ids("find/s0"), "{said}");
+    }
+    story.faulty = false;
+    story.after(Secs(60));
+    assert_eq!(story.pending_in("extra"), ids("find/s0"));
+}
+
+#[test]
 fn f6_a_preempted_shard_comes_back_at_once_and_loses_one_row() {
     let mut cluster = cluster(5, 4);
     cluster.work.add("find/s2", Table::new(44, Secs::minutes(15)));

@@ -5,7 +5,7 @@ use babysit::model::id::JobId;
 use babysit::model::policy::{Backfill, Policy, Shard};
 use babysit::model::reason::Reason;
 use babysit::model::state::{Charge, ChargeKind, Gate, HeldWhy, ShardRecord};
-use babysit::model::units::{GpuSeconds, Tflops};
+use babysit::model::units::{GpuSeconds, Secs, Tflops};
 use babysit::planning::event::What;
 use babysit::sim::{Cluster, Rows, Stranger};
 
@@ -56,7 +56,7 @@ impl Story {
     pub fn someone_takes(&mut self, user: &str, qos: &str, node: &str, gres: &str) -> JobId {
         let job = Stranger::new(user, qos, gres).on(node).named("llm-serve").no_requeue();
         let id = self.world.cluster.add_job(job).expect("a job that could run");
-        self.world.advance(babysit::model::units::Secs(2));
+        self.world.advance(Secs(2));
         assert!(self.world.cluster.job(id).is_some_and(|job| job.is_running()), "{gres} on {node}");
         id
     }
@@ -81,6 +81,7 @@ impl Story {
             lab: lab.to_owned(),
             attempt: 0,
             from: now,
+            length: Secs(tflop_seconds as i64),
             gpus: 1,
             gpu_seconds: GpuSeconds(tflop_seconds),
             tier: None,

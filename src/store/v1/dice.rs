@@ -128,6 +128,12 @@ impl<T: Roll> Roll for Option<T> {
     }
 }
 
+impl<T: Roll> Roll for Box<T> {
+    fn roll(dice: &mut Dice) -> Box<T> {
+        Box::new(T::roll(dice))
+    }
+}
+
 impl<T: Roll> Roll for Vec<T> {
     fn roll(dice: &mut Dice) -> Vec<T> {
         (0..dice.below(4)).map(|_| T::roll(dice)).collect()

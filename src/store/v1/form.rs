@@ -111,6 +111,16 @@ impl<T: Form> Form for Option<T> {
     }
 }
 
+impl<T: Form> Form for Box<T> {
+    type Disk<'a> = T::Disk<'a>;
+    fn to_disk(&self) -> Self::Disk<'_> {
+        T::to_disk(self)
+    }
+    fn from_disk(disk: Self::Disk<'_>) -> Self {
+        Box::new(T::from_disk(disk))
+    }
+}
+
 impl<T: Form> Form for Vec<T> {
     type Disk<'a> = Vec<T::Disk<'a>>;
     fn to_disk(&self) -> Self::Disk<'_> {

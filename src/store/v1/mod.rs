@@ -25,7 +25,8 @@ use self::form::{Blank, Form, disk_enum, disk_struct};
 use crate::model::caution::{Breaker, Caution, Death, NodeMarks, Overload};
 use crate::model::id::{ShardId, is_name};
 use crate::model::state::{
-    CapSet, CapTarget, LabRecord, Learned, ShardRecord, State, TickOutcome, TickRecord,
+    Alike, CapSet, CapTarget, LabRecord, Learned, OwnLane, ShardRecord, State, TickOutcome,
+    TickRecord,
 };
 use crate::model::units::{Money, Time, Usage};
 
@@ -47,7 +48,30 @@ disk_struct!(DiskLearned for Learned {
     ;
     own_gpus: Option<(Option<u32>, Time)>,
     accounting_off: bool,
-    gpus_at_hand: u32
+    gpus_at_hand: u32,
+    own_lane: Option<OwnLane>,
+    placements: Vec<Alike>
+});
+
+disk_struct!(DiskOwnLane for OwnLane {
+    ;
+    size: Option<u32>,
+    running_ours: u32,
+    running_others: u32,
+    pending_others: u32,
+    pending_pinned: u32
+});
+
+disk_struct!(DiskAlike for Alike {
+    tier: String,
+    capacity: u32,
+    up: bool,
+    reachable: bool,
+    nodes: Vec<String>;
+    idle: u32,
+    reserved: u32,
+    held_by_backfill: u32,
+    more: u32
 });
 
 // In thousandths of a TFLOP-second, whole, as the model counts them.

@@ -27,7 +27,7 @@ disk_struct!(DiskShard for ShardRecord {
     ran: GpuSeconds,
     over_cap: Option<OverCap>,
     finished: Option<Finished>,
-    last_end: Option<End>,
+    last_end: Option<Box<End>>,
     min_tier: Option<u32>,
     reservation: Option<Reservation>,
     owed: Vec<Owed>,
@@ -55,9 +55,9 @@ disk_enum!(DiskHeldWhy for HeldWhy {
 
 disk_enum!(DiskSlot for Slot {
     Free,
-    Submitting(intent: Intent),
-    Live(live: Live),
-    Settling(end: End),
+    Submitting(intent: Box<Intent>),
+    Live(live: Box<Live>),
+    Settling(end: Box<End>),
 });
 
 disk_struct!(DiskAttempt for Attempt {
@@ -166,6 +166,7 @@ disk_struct!(DiskCharge for Charge {
     gpu_seconds: GpuSeconds,
     weight: Tflops,
     at: Time;
+    length: Secs,
     tier: Option<String>
 });
 

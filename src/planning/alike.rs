@@ -1,0 +1,148 @@
+//! What a cycle saw of the placements, small enough to be remembered: `why` asks Slurm nothing, and
+//! the state does not hold a line per node. Nothing is decided by it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::model::policy::{Policy, Shard};
+use crate::model::state::Alike;
+
+use super::placement::{Placement, reachable};
+
+/// Nodes that are kept by name; of the others only the number.
+const NAMED: usize = 4;
+
+/// The placements, those that differ in nothing but their node taken together; best first: usable,
+/// then tier, then idle GPUs.
+pub fn alike(policy: &Policy, placements: &[Placement]) -> Vec<Alike> {
+    let mut groups = BTreeMap::new();
+    for p in placements {
+        let reachable = reachable(policy, p);
+        let key = (
+            Reverse((p.up, p.rank, p.idle, p.capacity)),
+            (p.reserved, p.held_by_backfill, reachable),
+        );
+        let group = groups.entry(key).or_insert_with(|| Alike {
+            tier: p.pin.tier.clone(),
+            capacity: p.capacity,
+            idle: p.idle,
+            reserved: p.reserved,
+            held_by_backfill: p.held_by_backfill,
+            up: p.up,
+            reachable,
+            nodes: Vec::new(),
+            more: 0,
+        });
+        if group.nodes.len() < NAMED {
+            group.nodes.push(p.pin.node.clone());
+        } else {
+            group.more += 1;
+        }
+    }
+    groups.into_values().collect()
+}
+
+/// Those that could hold the shard, by the rule of `placement::fits`.
+pub fn fit<'a>(
+    policy: &Policy,
+    shard: &Shard,
+    min_tier: Option<u32>,
+    seen: &'a [Alike],
+) -> Vec<&'a Alike> {
+    let fits = |group: &&Alike| {
+        let tier = policy.tiers.iter().find(|tier| tier.name == group.tier);
+        tier.is_some_and(|tier| {
+            min_tier.or(shard.min_tier).is_none_or(|min| tier.rank >= min)
+                && tier.max_gpus.is_none_or(|most| shard.gpus <= most)
+                && group.reachable
+                && group.capacity >= shard.gpus
+        })
+    };
+    seen.iter().filter(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::id::ShardId;
+    use crate::model::policy::{Launch, RowsIn, Rules, SlurmSettings, SubmitMode, Tier};
+    use crate::model::state::Pin;
+    use crate::model::units::{Secs, Tflops};
+
+    fn policy() -> Policy {
+        let tier = |name: &str, rank| Tier {
+            name: name.to_owned(),
+            gres: vec![name.to_owned()],
+            rank,
+            tflops: Tflops(1000),
+            partition: None,
+            max_gpus: None,
+        };
+        let shard = Shard {
+            restart_stalled: false,
+            id: ShardId::new("a", "s0"),
+            index: 0,
+            lab: "BCG".to_owned(),
+            launch: Launch::Command("true".to_owned()),
+            workdir: "/w".into(),
+            gpus: 2,
+            cpus: None,
+            mem: None,
+            min_tier: Some(2),
+            submit: SubmitMode::Placed,
+            args: Vec::new(),
+            time: None,
+            rows: 1,
+            row_time: Secs(60),
+            done: RowsIn::Glob("/w/*".to_owned()),
+            cost: None,
+            cap: None,
+            oom: Vec::new(),
+            log_dir: "/w".into(),
+        };
+        Policy {
+            project: "p".to_owned(),
+            shards: vec![shard],
+            tiers: vec![tier("small", 1), tier("large", 2)],
+            lanes: None,
+            backfill: None,
+            rules: Rules::default(),
+            slurm: SlurmSettings { partition: Some("gpu".to_owned()), ..SlurmSettings::default() },
+            logs: "/w".into(),
+            notify: None,
+        }
+    }
+
+    fn placement(node: &str, tier: &str, rank: u32, capacity: u32, idle: u32) -> Placement {
+        Placement {
+            pin: Pin { node: node.to_owned(), tier: tier.to_owned() },
+            model: tier.to_owned(),
+            rank,
+            capacity,
+            idle,
+            held_by_backfill: 0,
+            reserved: 0,
+            cpus_idle: None,
+            mem_idle: None,
+            partitions: vec!["gpu".to_owned()],
+            up: true,
+        }
+    }
+
+    #[test]
+    fn a_thousand_nodes_are_a_few_lines_and_none_is_lost() {
+        let mut all: Vec<Placement> =
+            (0..1000).map(|i| placement(&format!("n{i:03}"), "large", 2, 4, i % 2)).collect();
+        all.push(placement("x", "small", 1, 8, 8));
+        all.push(Placement { partitions: Vec::new(), ..placement("y", "large", 2, 4, 4) });
+        let policy = policy();
+        let seen = alike(&policy, &all);
+        assert_eq!(seen.len(), 4);
+        let nodes: usize = seen.iter().map(|group| group.nodes.len() + group.more as usize).sum();
+        assert_eq!(nodes, 1002);
+        let fit = fit(&policy, &policy.shards[0], None, &seen);
+        let shown: Vec<(u32, &str)> =
+            fit.iter().map(|group| (group.idle, group.nodes[0].as_str())).collect();
+        assert_eq!(shown, [(1, "n001"), (0, "n000")], "neither too small a model nor out of reach");
+    }
+}

@@ -1,0 +1,242 @@
+//! The cluster as its administrator sees it: the truth that babysit's story is held against.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// Nothing here takes that long; only a wrong outcome does.
+pub const DEADLINE: Duration = Duration::from_secs(90);
+
+/// Polls until `look` gives a value.
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(value) = look() {
+            return value;
+        }
+        assert!(begin.elapsed() < DEADLINE, "waited {} s for: {what}", DEADLINE.as_secs());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+pub fn wait_until(what: &str, mut fits: impl FnMut() -> bool) {
+    wait_for(what, || fits().then_some(()));
+}
+
+/// Folder of the sandbox. A test without one fails: passing would claim what was not tried.
+pub fn sandbox() -> PathBuf {
+    let dir = std::env::var_os("BABYSIT_SANDBOX").map(PathBuf::from);
+    let dir = dir.expect("BABYSIT_SANDBOX is not set: run these tests by scripts/test");
+    assert!(dir.join("etc/slurm.conf").is_file(), "no sandbox in {}", dir.display());
+    dir
+}
+
+pub fn conf() -> String {
+    sandbox().join("etc/slurm.conf").display().to_string()
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// scripts/slurm-sandbox with these words; it must succeed.
+pub fn sandbox_script(words: &[&str]) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/slurm-sandbox");
+    let output = Command::new(script).args(words).output().expect("scripts/slurm-sandbox");
+    assert!(output.status.success(), "slurm-sandbox {words:?}: {}", stderr(&output));
+}
+
+/// A command as a user who has nothing in his environment but what cron gives, and Slurm's conf.
+pub fn as_user(user: &str, program: &str) -> Command {
+    as_user_with(user, &[&format!("SLURM_CONF={}", conf())], program)
+}
+
+/// The same, with exactly these variables more.
+///
+/// HOME holds no profile: what the profiles of this machine do is no part of a test, and jobs are
+/// killed in the middle of them.
+pub fn as_user_with(user: &str, variables: &[&str], program: &str) -> Command {
+    let mut command = match user {
+        "root" => Command::new("/usr/bin/env"),
+        _ => {
+            let mut command = Command::new("/usr/sbin/runuser");
+            command.args(["-u", user, "--", "/usr/bin/env"]);
+            command
+        }
+    };
+    command.arg("-i").args([
+        "PATH=/usr/bin:/bin",
+        "SHELL=/bin/sh",
+        "HOME=/nonexistent",
+        &format!("LOGNAME={user}"),
+    ]);
+    command.args(variables).arg(program);
+    command.env_clear().current_dir("/").stdin(std::process::Stdio::null());
+    command
+}
+
+/// One of Slurm's commands as its administrator, whatever it answers: what counts is looked at after.
+fn ask(words: &[&str]) {
+    as_user("root", words[0]).args(&words[1..]).output().expect("it starts");
+}
+
+/// One of Slurm's commands as a user; it must succeed.
+pub fn slurm(user: &str, words: &[&str]) -> String {
+    let (program, arguments) = words.split_first().expect("a command");
+    let output = as_user(user, program).args(arguments).output().expect("it starts");
+    assert!(output.status.success(), "{user}: {words:?}: {}", stderr(&output));
+    stdout(&output)
+}
+
+/// A job as Slurm shows it to its administrator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    pub id: u64,
+    pub user: String,
+    pub name: String,
+    pub state: String,
+    pub qos: String,
+    pub node: String,
+    /// Epoch seconds; `end` of one that still lives is `None`.
+    pub submit: i64,
+    pub end: Option<i64>,
+}
+
+impl Job {
+    pub fn is_live(&self) -> bool {
+        // `CANCELLED by 1001` in the accounting.
+        let over = ["COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "PREEMPTED", "NODE_FAIL"];
+        !over.iter().any(|word| self.state.starts_with(word))
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.state == "RUNNING"
+    }
+
+    pub fn is_pending(&self) -> bool {
+        self.state == "PENDING"
+    }
+
+    /// `family/shard`, from a name `project.family.shard.a<attempt>`.
+    pub fn shard(&self) -> String {
+        let words: Vec<&str> = self.name.split('.').collect();
+        match words[..] {
+            [_, family, shard, _] => format!("{family}/{shard}"),
+            _ => panic!("no name of ours: {}", self.name),
+        }
+    }
+}
+
+/// What squeue shows of a project, jobs that ended a short while ago too; by id.
+pub fn queue(project: &str) -> Vec<Job> {
+    let mut jobs: Vec<Job> =
+        table(&["squeue", "-a", "-r", "-h", "-t", "all", "-o", "%A|%u|%j|%T|%q|%N|%V|%e"], project);
+    jobs.sort_by_key(|job| job.id);
+    jobs
+}
+
+/// Every job that the project ever had, from the accounting; by id. Waits until it has caught up
+/// with the queue.
+pub fn history(project: &str) -> Vec<Job> {
+    let fields = "--format=JobIDRaw,User,JobName,State,QOS,NodeList,Submit,End";
+    wait_for("accounting that knows all that the queue shows", || {
+        let mut jobs =
+            table(&["sacct", "-a", "-X", "-n", "-P", "-S", "now-2hours", fields], project);
+        jobs.sort_by_key(|job| job.id);
+        let known = |q: &Job| jobs.iter().any(|job| job.id == q.id && job.is_live() == q.is_live());
+        queue(project).iter().all(known).then_some(jobs)
+    })
+}
+
+fn table(words: &[&str], project: &str) -> Vec<Job> {
+    let (program, arguments) = words.split_first().expect("a command");
+    let output = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs([("SLURM_CONF", conf().as_str()), ("SLURM_TIME_FORMAT", "%s")])
+        .output()
+        .expect("it starts");
+    assert!(output.status.success(), "{words:?}: {}", stderr(&output));
+    let prefix = format!("{project}.");
+    stdout(&output)
+        .lines()
+        .map(|line| line.split('|').collect::<Vec<_>>())
+        .filter(|cells| cells.get(2).is_some_and(|name| name.starts_with(&prefix)))
+        .map(|cells| {
+            let mut job = Job {
+                id: cells[0].parse().expect("an id"),
+                user: cells[1].to_owned(),
+                name: cells[2].to_owned(),
+                state: cells[3].to_owned(),
+                qos: cells[4].to_owned(),
+                node: cells[5].to_owned(),
+                submit: cells[6].parse().expect("a time"),
+                end: cells[7].parse().ok(),
+            };
+            if job.is_live() {
+                job.end = None;
+            }
+            job
+        })
+        .collect()
+}
+
+/// Pairs of jobs of one shard that were in Slurm at the same time.
+pub fn duplicates(jobs: &[Job]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, first) in jobs.iter().enumerate() {
+        let twins = jobs[at + 1..].iter().filter(|job| {
+            job.shard() == first.shard() && first.end.is_none_or(|end| job.submit < end)
+        });
+        found.extend(twins.map(|twin| format!("{first:?} and {twin:?}")));
+    }
+    found
+}
+
+/// Somebody else's job, running or pending; ended with the test.
+pub fn stranger(user: &str, qos: &str, gres: &str, more: &[&str]) -> u64 {
+    let qos = format!("--qos={qos}");
+    let gres = format!("--gres={gres}");
+    let mut words = vec!["sbatch", "--parsable", "-o", "/dev/null", "--mem=100M", &qos, &gres];
+    words.extend(more);
+    words.extend(["--wrap", "exec sleep 1000"]);
+    slurm(user, &words).trim().parse().expect("an id")
+}
+
+/// Ends a job at once. A plain scancel takes seconds on one that runs.
+pub fn end(job: u64) {
+    let id = job.to_string();
+    ask(&["scancel", "-f", "-s", "KILL", &id]);
+    wait_until("the end of a stranger's job", || {
+        let words = ["squeue", "-a", "-h", "-o", "%A"];
+        !slurm("root", &words).lines().any(|line| line == id)
+    });
+}
+
+pub fn wait_running(job: u64) {
+    let id = job.to_string();
+    wait_until("a stranger's job that runs", || {
+        slurm("root", &["squeue", "-a", "-h", "-o", "%A %T"]).contains(&format!("{id} RUNNING"))
+    });
+}
+
+/// No jobs, by the shortest way: what waits is cancelled, what runs is killed.
+pub fn clear() {
+    let begin = Instant::now();
+    wait_until("an empty queue", || {
+        let jobs = slurm("root", &["squeue", "-a", "-h", "-o", "%A"]);
+        let ids: Vec<&str> = jobs.lines().collect();
+        if ids.is_empty() {
+            return true;
+        }
+        let patient = begin.elapsed() < Duration::from_secs(4);
+        let pending = if patient { ["-t", "PENDING"].as_slice() } else { &[] };
+        ask(&[&["scancel"], pending, &ids].concat());
+        ask(&[&["scancel", "-f", "-s", "KILL"], &ids[..]].concat());
+        false
+    });
+}
