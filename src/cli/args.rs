@@ -96,6 +96,33 @@ pub enum Command {
     Doctor,
     /// What was decided, why, and what came of it
     Log { shard: Option<String> },
+    /// Policies side by side on a simulated cluster; asks Slurm nothing
+    Simulate(Simulate),
+}
+
+#[derive(Debug, Args)]
+pub struct Simulate {
+    /// What the cluster is like: none, scarce, seed, rich, diurnal or flaky
+    #[arg(long, value_name = "NAME", default_value = "seed")]
+    pub scenario: String,
+    /// Campaigns of each policy; the same seed is the same luck for all
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub seeds: u64,
+    /// own-only, v3, v4, v4.1, now [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub policies: Vec<String>,
+    /// The field report's twelve shards, also where there is a shards.toml
+    #[arg(long)]
+    pub field: bool,
+    /// Probability that a tick's probe fails, and the tick is skipped
+    #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = probability)]
+    pub probe_fails: f64,
+}
+
+/// From 0 to 0.9: with every probe failing no campaign ends.
+fn probability(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|p| (0.0..=0.9).contains(p));
+    number.ok_or_else(|| "from 0 to 0.9".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -14,6 +14,7 @@ pub mod figures;
 mod log;
 mod reconcile;
 mod repeat;
+mod simulate;
 mod slurm;
 mod status;
 pub mod talk;
@@ -47,6 +48,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Retry(targets) => wishes::run(cx, Wish::Retry, &targets.targets),
         Command::Reconcile => reconcile::run(cx),
         Command::Doctor => doctor::run(cx),
+        Command::Simulate(asked) => simulate::run(cx, asked),
         Command::Log { shard } => log::run(cx, shard.as_deref()),
     }
 }

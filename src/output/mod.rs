@@ -14,6 +14,7 @@ pub mod journal;
 pub mod layout;
 pub mod paint;
 pub mod plan;
+pub mod simulate;
 pub mod slurm_words;
 pub mod steps;
 pub mod table;

@@ -78,6 +78,7 @@ impl<W: Work> Cluster<W> {
     /// Something changed that may let a job start. Never schedules by itself: in the middle of a
     /// pass the GPUs of a victim would go to somebody else.
     pub(super) fn changed(&mut self) {
+        self.changes += 1;
         let due = self.now + self.site.sched_delay;
         self.pass_due = Some(self.pass_due.map_or(due, |at| at.min(due)));
     }
@@ -119,6 +120,7 @@ impl<W: Work> Cluster<W> {
     /// Gives a pending job its GPUs.
     pub(super) fn start(&mut self, place: usize, node: usize, taken: Vec<(usize, u32)>) {
         let now = self.now;
+        self.changes += 1;
         let (Some(job), Some(host)) = (self.jobs.get_mut(place), self.nodes.get_mut(node)) else {
             return;
         };

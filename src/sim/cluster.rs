@@ -46,6 +46,8 @@ pub struct Cluster<W = Rows> {
     pub calls: Calls,
     /// Planned events that named something which is not there.
     pub complaints: Vec<String>,
+    /// Counts what squeue and sinfo would show differently, but for ages and priorities.
+    pub(super) changes: u64,
     pub(super) now: Time,
     pub(super) nodes: Vec<SimNode>,
     pub(super) qos: Vec<Qos>,
@@ -89,6 +91,7 @@ impl<W: Work> Cluster<W> {
             run_fails: None,
             calls: Calls::default(),
             complaints: Vec::new(),
+            changes: 0,
             now,
             nodes: Vec::new(),
             qos: Vec::new(),
@@ -119,6 +122,18 @@ impl<W: Work> Cluster<W> {
         mem: u64,
     ) -> Cluster<W> {
         self.put_node(name, gpus, cpus, mem);
+        self
+    }
+
+    /// A node of one partition only, which is made where it is not there yet.
+    pub fn node_in(mut self, partition: &str, name: &str, gpus: &[(&str, u32)]) -> Cluster<W> {
+        self.put_plain_node(name, gpus);
+        if !self.partitions.iter().any(|p| p == partition) {
+            self.partitions.push(partition.to_owned());
+        }
+        if let Some(node) = self.nodes.last_mut() {
+            node.partitions = vec![partition.to_owned()];
+        }
         self
     }
 
@@ -189,6 +204,12 @@ impl<W: Work> Cluster<W> {
 
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// Grows with every change that squeue or sinfo would show, but for ages and priorities, and
+    /// for jobs that are over and leave the queue.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Every job there ever was, by id.

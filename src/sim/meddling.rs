@@ -54,6 +54,7 @@ impl<W: Work> Cluster<W> {
         if let Some(job) = self.jobs.get_mut(place) {
             job.shown_as = word;
         }
+        self.changes += 1;
         Ok(())
     }
 }
