@@ -14,9 +14,8 @@ pub struct Keep<'a> {
 
 impl Checkpoint for Keep<'_> {
     fn save(&mut self, state: &mut State) -> anyhow::Result<()> {
-        let mut next = state.clone();
-        next.generation = next.generation.saturating_add(1);
-        state.generation = self.locked.save(&next)?;
+        // The store counts: what is saved gets the number after the file's.
+        state.generation = self.locked.save(state)?;
         Ok(())
     }
 
