@@ -3,7 +3,7 @@
 mod act;
 mod tick;
 
-pub use tick::{Hands, Outcome, Report, dry_run, tick};
+pub use tick::{Hands, Outcome, Report, dry_run, look, tick, tick_on};
 
 use crate::model::state::State;
 use crate::planning::event::Event;
