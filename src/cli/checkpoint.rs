@@ -14,9 +14,14 @@ pub struct Keep<'a> {
 
 impl Checkpoint for Keep<'_> {
     fn save(&mut self, state: &mut State) -> anyhow::Result<()> {
+        self.locked.host().clone_into(&mut state.host);
         // The store counts: what is saved gets the number after the file's.
         state.generation = self.locked.save(state)?;
         Ok(())
+    }
+
+    fn still_ours(&mut self) -> anyhow::Result<()> {
+        Ok(self.locked.still_ours()?)
     }
 
     fn journal(&mut self, events: &[Event]) {

@@ -22,7 +22,8 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     let policy = &campaign.loaded.policy;
     let mut locked = campaign.store.lock(Duration::ZERO)?;
     let now = (cx.clock)();
-    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)());
+    let budget = Duration::from_secs(policy.rules.tick_budget.0.unsigned_abs());
+    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
     // Slurm thinks while a large state is read.
     let (state, looked) = std::thread::scope(|scope| {
         let probes = scope.spawn(|| engine::look(policy, &mut slurm));

@@ -81,12 +81,16 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
     if let Err(text) = intend(hands, state, &plan) {
         return fail(hands, state, plan, events, text);
     }
-    let said = act(hands, state, &plan, &mut events);
+    let (said, lost) = act(hands, state, &plan, &mut events);
     let moved = |action: &Action| matches!(action, Action::Update { .. });
     if plan.actions.iter().any(moved) || !said.answers.is_empty() {
         let after = hands.slurm.jobs(Scope::Mine);
         let jobs = after.as_deref().ok();
         events.extend(apply::verify(hands.policy, state, &plan, &said, jobs, hands.now));
+    }
+    if let Some(why) = lost {
+        let text = format!("broken off, nothing more was asked of Slurm: {why}");
+        return fail(hands, state, plan, events, text);
     }
     record(state, hands.now, TickOutcome::Ok);
     finish(hands, state, plan, events, Outcome::Ok)
@@ -138,7 +142,7 @@ fn strangers_under_our_names(state: &State, cluster: &Cluster) -> Option<String>
 }
 
 /// Everything beyond the two probes that this cycle needs to know.
-fn observe(hands: &mut Hands<'_>, state: &State, cluster: Cluster) -> Observation {
+pub(super) fn observe(hands: &mut Hands<'_>, state: &State, cluster: Cluster) -> Observation {
     let roster = Roster::new(state, &cluster.jobs, cluster.me);
     let Questions { names, since, measure, logs } =
         questions(hands.policy, state, &roster, hands.now);

@@ -2,6 +2,7 @@
 //!
 //! No other folder of ours is used here, and no file, process, environment or clock.
 
+pub mod caution;
 pub mod cluster;
 pub mod id;
 pub mod observation;

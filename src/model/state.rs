@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::caution::Caution;
 use super::cluster::{EndWord, JobState};
 use super::id::{JobId, ShardId, Token};
 use super::policy::{Lane, Policy};
@@ -25,6 +26,9 @@ pub struct State {
     pub caps: BTreeMap<CapTarget, CapSet>,
     pub last_tick: Option<TickRecord>,
     pub learned: Learned,
+    pub caution: Caution,
+    /// The host whose babysit saved it last; empty before the first save.
+    pub host: String,
 }
 
 /// `family` or `family/shard`.
@@ -253,6 +257,8 @@ pub struct Live {
     pub mark: Option<Mark>,
     /// Not in a healthy squeue since, and in how many of them.
     pub absent: Option<Absence>,
+    /// No new row for far too long since then; told once, cleared by the next row.
+    pub stalled: Option<Time>,
     /// babysit asked for its end, and why.
     pub stop: Option<Stop>,
 }
@@ -274,6 +280,7 @@ impl Live {
             reason: String::new(),
             mark: None,
             absent: None,
+            stalled: None,
             stop: None,
         }
     }
@@ -297,6 +304,8 @@ pub enum Stop {
     Cancelled,
     /// A second job with the same token.
     Twin,
+    /// No new row for far too long, and `restart_stalled` is set.
+    Stalled,
     /// A pinned job that cannot start where it was sent.
     Stranded,
 }
@@ -465,6 +474,8 @@ impl State {
             caps: BTreeMap::new(),
             last_tick: None,
             learned: Learned::default(),
+            caution: Caution::default(),
+            host: String::new(),
         }
     }
 

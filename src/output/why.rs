@@ -112,6 +112,15 @@ pub fn sentence(reason: &Reason, now: Time) -> String {
             "GPUs for it are free, but their node lacks the CPUs or the memory it asks for.".into()
         }
         Reason::Submitted => "Just submitted to Slurm.".into(),
+        Reason::BreakerOpen { refused, said } => format!(
+            "Not tried: Slurm refused {} of its family in a row, the last one with: {}",
+            count(*refused, "submission"),
+            one_line(said)
+        ),
+        Reason::Stalled { node, since } => format!(
+            "Runs on {node}, but has finished no row for {}.",
+            span_words(now.since(*since))
+        ),
     }
 }
 
@@ -200,6 +209,10 @@ pub fn short(reason: &Reason, now: Time) -> String {
         Reason::FitNodesDown => "nodes down".into(),
         Reason::NoCpusOrMemory => "no CPUs/memory".into(),
         Reason::Submitted => "just submitted".into(),
+        Reason::BreakerOpen { .. } => "family refused".into(),
+        Reason::Stalled { since, .. } => {
+            format!("no row for {}", super::format::span(now.since(*since)))
+        }
     }
 }
 
@@ -238,5 +251,7 @@ pub fn code(reason: &Reason) -> &'static str {
         Reason::FitNodesDown => "fit-nodes-down",
         Reason::NoCpusOrMemory => "no-cpus-or-memory",
         Reason::Submitted => "submitted",
+        Reason::BreakerOpen { .. } => "family-refused",
+        Reason::Stalled { .. } => "stalled",
     }
 }

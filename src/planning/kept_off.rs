@@ -10,6 +10,7 @@ use crate::model::request::Change;
 use crate::model::state::{Attempt, Pin, ShardRecord, State};
 
 use super::ask::ask;
+use super::bad_nodes;
 use super::census::Census;
 use super::dispatch::Start;
 use super::exclude::users_own;
@@ -60,14 +61,14 @@ pub fn whole_wait(
     reserved: &[&Placement],
 ) -> Option<Reason> {
     let Moment { policy, cluster, .. } = *moment;
-    let kept = nodes_for(policy, state, shard, reserved);
+    let kept = nodes_for(moment, state, shard, reserved);
     if kept.is_empty() {
         return None;
     }
     let min_tier = state.shards[shard].min_tier;
     let unfit = ask(policy, &policy.shards[shard], min_tier, cluster).exclude;
     let all = union(&union(&kept, &unfit), &users_own(&policy.shards[shard].args));
-    leaves_nothing(policy, cluster, shard, min_tier, &all).then(|| {
+    (!leaves_one(policy, cluster, shard, min_tier, &all, |_| true)).then(|| {
         let holder = state.shards.iter().find(|record| record.reservation.is_some());
         Reason::QueueWait {
             rank: 0,
@@ -77,14 +78,15 @@ pub fn whole_wait(
     })
 }
 
-/// Would these exclusions leave no node that could ever hold the shard? Slurm would refuse such a
-/// submission for good.
-fn leaves_nothing(
+/// Do these exclusions leave a node that could ever hold the shard? Slurm would refuse a submission
+/// that has none, for good.
+fn leaves_one(
     policy: &Policy,
     cluster: &Cluster,
     shard: usize,
     min_tier: Option<u32>,
     exclude: &[String],
+    also: impl Fn(&Node) -> bool,
 ) -> bool {
     let spec = &policy.shards[shard];
     let min = min_tier.or(spec.min_tier);
@@ -99,19 +101,20 @@ fn leaves_nothing(
             good >= spec.gpus
         }
     };
-    !cluster
-        .nodes
-        .iter()
-        .any(|node| reachable(policy, node) && !exclude.contains(&node.name) && holds(node))
+    cluster.nodes.iter().any(|node| {
+        reachable(policy, node) && !exclude.contains(&node.name) && holds(node) && also(node)
+    })
 }
 
-/// Nodes that a queued job of this shard must be kept off.
+/// Nodes that a queued job of this shard must be kept off: reserved ones, and those on which jobs
+/// die, as long as another one that is up could hold it.
 pub fn nodes_for(
-    policy: &Policy,
+    moment: &Moment<'_>,
     state: &State,
     shard: usize,
     reserved: &[&Placement],
 ) -> Vec<String> {
+    let Moment { policy, cluster, now, .. } = *moment;
     let spec = &policy.shards[shard];
     let min_tier = state.shards[shard].min_tier;
     let could = |p: &&&Placement| fits(policy, spec, min_tier, p);
@@ -119,13 +122,25 @@ pub fn nodes_for(
         reserved.iter().filter(could).map(|p| p.pin.node.clone()).collect();
     nodes.sort();
     nodes.dedup();
+    let mut avoided = bad_nodes::avoided(state, &state.shards[shard], now);
+    // Slurm refuses a list with a node that it does not know.
+    avoided.retain(|name| cluster.nodes.iter().any(|node| node.name == *name));
+    if avoided.is_empty() {
+        return nodes;
+    }
+    let unfit = ask(policy, spec, min_tier, cluster).exclude;
+    let wider = union(&nodes, &avoided);
+    let all = union(&union(&wider, &unfit), &users_own(&spec.args));
+    if leaves_one(policy, cluster, shard, min_tier, &all, bad_nodes::is_usable) {
+        nodes = wider;
+    }
     nodes
 }
 
 /// One update per distinct list of nodes, for the pending jobs whose exclusions differ from what
 /// the reservations of this cycle want. Those that are let back to all nodes come last.
 pub fn updates(
-    policy: &Policy,
+    moment: &Moment<'_>,
     state: &State,
     census: &Census,
     me: u32,
@@ -138,7 +153,7 @@ pub fn updates(
             continue;
         }
         let Some(live) = record.live() else { continue };
-        let wanted = nodes_for(policy, state, i, reserved);
+        let wanted = nodes_for(moment, state, i, reserved);
         let kept = &record.kept_off;
         if wanted == kept.nodes && kept.told {
             continue;

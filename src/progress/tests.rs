@@ -59,6 +59,7 @@ fn shard(name: &str, done: RowsIn, cost: Option<CostIn>) -> Shard {
         cost,
         cap: None,
         oom: Vec::new(),
+        restart_stalled: false,
         log_dir: PathBuf::from("/"),
     }
 }

@@ -37,6 +37,7 @@ fn shard(family: &str, index: u32, rows: u32, row_time: Secs, cap: f64) -> Shard
         cost: Some(CostIn::Jsonl { path: ledger, field: "cost_usd".into() }),
         cap: Some(dollars(cap)),
         oom: Vec::new(),
+        restart_stalled: false,
         log_dir: format!("/lab/logs/{family}/s{index}").into(),
         id,
     }
