@@ -15,6 +15,7 @@ mod log;
 mod reconcile;
 mod repeat;
 mod simulate;
+mod simulate_placement;
 mod slurm;
 mod status;
 pub mod talk;

@@ -20,12 +20,17 @@ use crate::study::statistics::Estimate;
 use super::args::Simulate;
 use super::context::Context;
 use super::exit::{Exit, Stop};
+use super::simulate_placement;
 
 pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
+    if asked.labs || asked.trace.is_some() {
+        return simulate_placement::run(cx, asked);
+    }
     let (mut setting, shards_of) = setting(cx, asked)?;
     setting.probe_fails = asked.probe_fails;
-    let methods = methods(&asked.policies)?;
-    let runs = campaigns(cx, &setting, &methods, asked.seeds)?;
+    let methods = named(&asked.policies, &METHODS, by_name, |method| method.name)?;
+    let runs =
+        with_bar(cx, asked.seeds, methods.len(), |orders| run_all(&setting, &methods, orders))?;
     let seen = view(&setting, shards_of, asked.seeds, &methods, &runs);
     if cx.talk.json {
         cx.talk.result_json(&seen)?;
@@ -58,33 +63,42 @@ fn setting(cx: &Context, asked: &Simulate) -> Result<(Setting, String), Stop> {
     Ok((setting, loaded.path.display().to_string()))
 }
 
-fn methods(names: &[String]) -> Result<Vec<Method>, Stop> {
+/// The policies of these names, each once; all where none is named.
+pub(super) fn named<T: Copy>(
+    names: &[String],
+    all: &[T],
+    by_name: fn(&str) -> Option<T>,
+    name: fn(&T) -> &'static str,
+) -> Result<Vec<T>, Stop> {
     if names.is_empty() {
-        return Ok(METHODS.to_vec());
+        return Ok(all.to_vec());
     }
-    let one = |name: &String| {
-        by_name(name).ok_or_else(|| {
-            let known: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
-            let text = format!("there is no policy `{name}`");
+    if let Some((n, _)) =
+        names.iter().enumerate().find(|(n, a)| names.iter().take(*n).any(|b| b == *a))
+    {
+        let twice = names.get(n).map_or("", String::as_str);
+        return Err(Stop::usage(
+            format!("policy `{twice}` is named twice"),
+            "name each policy once",
+        ));
+    }
+    let one = |asked: &String| {
+        by_name(asked).ok_or_else(|| {
+            let known: Vec<&str> = all.iter().map(name).collect();
+            let text = format!("there is no policy `{asked}`");
             Stop::usage(text, &format!("policies: {}", known.join(", ")))
         })
     };
-    let found: Vec<Method> = names.iter().map(one).collect::<Result<_, _>>()?;
-    match found.iter().enumerate().find(|(n, m)| found.iter().take(*n).any(|o| o == *m)) {
-        Some((_, twice)) => {
-            let text = format!("policy `{}` is named twice", twice.name);
-            Err(Stop::usage(text, "name each policy once"))
-        }
-        None => Ok(found),
-    }
+    names.iter().map(one).collect()
 }
 
-fn campaigns(
+/// All cores, a bar where somebody looks on, and what is there by then after a Ctrl-C.
+pub(super) fn with_bar<T>(
     cx: &Context,
-    setting: &Setting,
-    methods: &[Method],
     seeds: u64,
-) -> Result<Vec<Vec<Ran>>, Stop> {
+    policies: usize,
+    go: impl FnOnce(&Orders<'_>) -> Result<T, String>,
+) -> Result<T, Stop> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|error| {
@@ -92,19 +106,19 @@ fn campaigns(
         })?;
     }
     let bar = std::io::stderr().is_terminal() && !cx.talk.quiet;
-    let all = seeds as usize * methods.len();
+    let all = seeds as usize * policies;
     let done = |n: usize| {
         if bar {
             show(n, all);
         }
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let runs = run_all(setting, methods, &Orders { seeds, threads, stop: &stop, done: &done });
+    let found = go(&Orders { seeds, threads, stop: &stop, done: &done });
     if bar {
         // The bar's line is cleared for what is said next.
         write!(std::io::stderr(), "\r\u{1b}[2K").unwrap_or_default();
     }
-    runs.map_err(|text| Stop::failed("simulate", format!("a campaign broke: {text}")))
+    found.map_err(|text| Stop::failed("simulate", format!("a campaign broke: {text}")))
 }
 
 const BAR: usize = 30;
@@ -132,7 +146,7 @@ fn view(
         pairs().take(n).map(move |(other, against)| Difference {
             policy: method.name.to_owned(),
             against: other.name.to_owned(),
-            longer_by: longer_by(ran, against).map(mean),
+            longer_by: longer_by(ran, against).map(mean_of),
         })
     });
     Simulation {
@@ -160,20 +174,21 @@ fn policy(method: &Method, s: Summary) -> PolicyView {
         says: method.sentence.to_owned(),
         ended: s.ended,
         never_ended: s.never,
-        makespan: s.makespan.map(mean),
-        bound: s.bound.map(mean),
-        times_bound: s.times_bound.map(mean),
-        mean_completion: s.completion.map(mean),
-        preemptions: s.preemptions.map(mean),
-        lost_rows: s.lost_rows.map(mean),
-        idle_gpu_hours: s.idle.map(mean),
-        gpu_hours: s.gpu_hours.map(mean),
-        cost: s.cost.map(mean),
-        wait_of_others: s.others_wait.map(mean),
+        makespan: s.makespan.map(mean_of),
+        bound: s.bound.map(mean_of),
+        times_bound: s.times_bound.map(mean_of),
+        mean_completion: s.completion.map(mean_of),
+        preemptions: s.preemptions.map(mean_of),
+        lost_rows: s.lost_rows.map(mean_of),
+        idle_gpu_hours: s.idle.map(mean_of),
+        gpu_hours: s.gpu_hours.map(mean_of),
+        cost: s.cost.map(mean_of),
+        wait_of_others: s.others_wait.map(mean_of),
     }
 }
 
-fn mean(estimate: Estimate) -> Mean {
+/// For the output's own types.
+pub(super) fn mean_of(estimate: Estimate) -> Mean {
     let Estimate { mean, half, n } = estimate;
     Mean { mean, plus_minus: half.is_finite().then_some(half), n }
 }

@@ -13,6 +13,7 @@ pub mod format;
 pub mod journal;
 pub mod layout;
 pub mod paint;
+pub mod placement;
 pub mod plan;
 pub mod simulate;
 pub mod slurm_words;

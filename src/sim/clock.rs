@@ -120,7 +120,6 @@ impl<W: Work> Cluster<W> {
     /// Gives a pending job its GPUs.
     pub(super) fn start(&mut self, place: usize, node: usize, taken: Vec<(usize, u32)>) {
         let now = self.now;
-        self.changes += 1;
         let (Some(job), Some(host)) = (self.jobs.get_mut(place), self.nodes.get_mut(node)) else {
             return;
         };
@@ -147,9 +146,11 @@ impl<W: Work> Cluster<W> {
             (None, limit) => (limit, (EndWord::Timeout, Cow::Borrowed("0:0"))),
         };
         job.outcome = outcome;
+        let uid = job.uid;
         if let Some(after) = after {
             self.calendar.put(now + Secs(after.0.max(0)), Due::End { job: place, turn: job.turn });
         }
+        self.count(uid);
     }
 
     /// Ends a job's stay, pending or running.
@@ -207,7 +208,8 @@ impl<W: Work> Cluster<W> {
                 _ => {}
             }
         }
-        self.changed();
+        let uid = job.uid;
+        self.job_changed(uid);
     }
 
     /// Places of the running jobs on a node.

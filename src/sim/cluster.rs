@@ -48,6 +48,8 @@ pub struct Cluster<W = Rows> {
     pub complaints: Vec<String>,
     /// Counts what squeue and sinfo would show differently, but for ages and priorities.
     pub(super) changes: u64,
+    /// Of these, changes of a user's jobs, by uid.
+    pub(super) changes_of: Vec<(u32, u64)>,
     pub(super) now: Time,
     pub(super) nodes: Vec<SimNode>,
     pub(super) qos: Vec<Qos>,
@@ -92,6 +94,7 @@ impl<W: Work> Cluster<W> {
             calls: Calls::default(),
             complaints: Vec::new(),
             changes: 0,
+            changes_of: Vec::new(),
             now,
             nodes: Vec::new(),
             qos: Vec::new(),
@@ -212,6 +215,31 @@ impl<W: Work> Cluster<W> {
         self.changes
     }
 
+    /// Of these, changes of the user's jobs; their reasons for pending do not count.
+    pub fn changes_of(&self, uid: u32) -> u64 {
+        self.changes_of.iter().find(|(of, _)| *of == uid).map_or(0, |(_, count)| *count)
+    }
+
+    /// Of these, changes of all jobs.
+    pub fn changes_of_jobs(&self) -> u64 {
+        self.changes_of.iter().map(|(_, count)| count).sum()
+    }
+
+    /// A job of the user's is not what it was.
+    pub(super) fn job_changed(&mut self, uid: u32) {
+        self.count(uid);
+        self.changed();
+    }
+
+    /// As `job_changed`, where no job can start for it.
+    pub(super) fn count(&mut self, uid: u32) {
+        self.changes += 1;
+        match self.changes_of.iter_mut().find(|(of, _)| *of == uid) {
+            Some((_, count)) => *count += 1,
+            None => self.changes_of.push((uid, 1)),
+        }
+    }
+
     /// Every job there ever was, by id.
     pub fn history(&self) -> &[Job] {
         &self.jobs
@@ -296,7 +324,7 @@ impl<W: Work> Cluster<W> {
             turn: 0,
             outcome: (EndWord::Completed, Cow::Borrowed("0:0")),
         });
-        self.changed();
+        self.job_changed(new.uid);
         id
     }
 }

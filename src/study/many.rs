@@ -1,7 +1,7 @@
 //! Many campaigns on all cores, and what their figures say side by side.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::campaign::{Ran, run};
@@ -20,27 +20,32 @@ pub struct Orders<'a> {
     pub done: &'a (dyn Fn(usize) + Sync),
 }
 
-/// All seeds under all methods. Seed by seed, so that what is there after a stop can be compared:
-/// only seeds that ran under every method are kept.
+/// What ran under each policy, by seed.
+pub type BySeed<T> = Vec<Vec<(u64, T)>>;
+
+/// All seeds under so many policies. Seed by seed, so that what is there after a stop can be
+/// compared: only seeds that ran under every policy are kept.
 ///
 /// # Errors
 /// The first campaign that broke.
-pub fn run_all(
-    setting: &Setting,
-    methods: &[Method],
+pub fn side_by_side<T: Send>(
+    policies: usize,
     orders: &Orders<'_>,
-) -> Result<Vec<Vec<Ran>>, String> {
-    let each = methods.len().max(1);
-    let jobs = usize::try_from(orders.seeds).unwrap_or(usize::MAX).saturating_mul(methods.len());
+    one: impl Fn(usize, u64) -> Result<T, String> + Sync,
+) -> Result<BySeed<T>, String> {
+    let each = policies.max(1);
+    let jobs = usize::try_from(orders.seeds).unwrap_or(usize::MAX).saturating_mul(policies);
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let found: Mutex<Vec<(usize, Result<Ran, String>)>> = Mutex::new(Vec::new());
+    let found: Mutex<Vec<(usize, Result<T, String>)>> = Mutex::new(Vec::new());
     let work = || {
         while !orders.stop.load(Ordering::Relaxed) {
             let job = next.fetch_add(1, Ordering::Relaxed);
-            let Some(method) = methods.get(job % each).filter(|_| job < jobs) else { break };
-            let ran = run(setting, method, (job / each) as u64 + 1);
+            if job >= jobs {
+                break;
+            }
+            let ran = one(job % each, (job / each) as u64 + 1);
             let broke = ran.is_err();
-            let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.push((job, ran));
             drop(found);
             (orders.done)(done.fetch_add(1, Ordering::Relaxed) + 1);
@@ -54,21 +59,40 @@ pub fn run_all(
             scope.spawn(work);
         }
     });
-    let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.sort_by_key(|(job, _)| *job);
-    let mut by_method: Vec<Vec<Ran>> = vec![Vec::new(); methods.len()];
+    let mut by_policy: BySeed<T> = (0..policies).map(|_| Vec::new()).collect();
     for (job, ran) in found {
-        if let Some(list) = by_method.get_mut(job % each) {
-            list.push(ran?);
+        if let Some(list) = by_policy.get_mut(job % each) {
+            list.push(((job / each) as u64 + 1, ran?));
         }
     }
-    let whole = |seed: u64| by_method.iter().all(|list| list.iter().any(|ran| ran.seed == seed));
-    let seeds: Vec<u64> =
-        by_method.first().into_iter().flatten().map(|r| r.seed).filter(|s| whole(*s)).collect();
-    for list in &mut by_method {
-        list.retain(|ran| seeds.binary_search(&ran.seed).is_ok());
+    let has = |list: &Vec<(u64, T)>, seed| list.binary_search_by_key(&seed, |(s, _)| *s).is_ok();
+    let all = |seed: &u64| by_policy.iter().all(|list| has(list, *seed));
+    let seeds = by_policy.first().into_iter().flatten().map(|(seed, _)| *seed);
+    let whole: Vec<u64> = seeds.filter(all).collect();
+    for list in &mut by_policy {
+        list.retain(|(seed, _)| whole.binary_search(seed).is_ok());
     }
-    Ok(by_method)
+    Ok(by_policy)
+}
+
+/// Campaigns of two lanes.
+///
+/// # Errors
+/// As `side_by_side`.
+pub fn run_all(
+    setting: &Setting,
+    methods: &[Method],
+    orders: &Orders<'_>,
+) -> Result<Vec<Vec<Ran>>, String> {
+    let one = |n: usize, seed| match methods.get(n) {
+        Some(method) => run(setting, method, seed),
+        None => Err(format!("no policy number {n}")),
+    };
+    let found = side_by_side(methods.len(), orders, one)?;
+    let plain = |list: Vec<(u64, Ran)>| list.into_iter().map(|(_, ran)| ran).collect();
+    Ok(found.into_iter().map(plain).collect())
 }
 
 /// Figures of one method over its seeds; of campaigns that ended.
