@@ -6,7 +6,7 @@ use crate::model::state::{State, TickOutcome, TickRecord};
 use crate::model::units::{Secs, Time};
 use crate::planning::event::{Event, What};
 use crate::planning::plan::{Action, Plan, Purpose};
-use crate::planning::reconcile::{Questions, questions};
+use crate::planning::questions::{Questions, questions};
 use crate::planning::roster::Roster;
 use crate::planning::{apply, check, plan};
 use crate::progress::Progress;
