@@ -449,3 +449,46 @@ fn a_reader_that_left_is_no_error() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
+
+/// Without a shards.toml the field's campaign is simulated; nothing is asked of Slurm, and a JSON
+/// document says all that the table says.
+#[test]
+fn simulate_compares_policies_without_a_cluster() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let babysit = |args: &[&str]| {
+        let mut command = assert_cmd::Command::cargo_bin("babysit").expect("built");
+        command.current_dir(folder.path()).env("HOME", folder.path()).env("PATH", "/nowhere");
+        command.args(args).output().expect("it runs")
+    };
+    let out = babysit(&["simulate", "--seeds", "2", "--policies", "v4,now", "--json"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let seen: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!(seen["schema"], "babysit/simulate/v1");
+    assert_eq!((&seen["seeds"], &seen["shards"]), (&2.into(), &12.into()));
+    let names: Vec<_> = seen["policies"].as_array().expect("a list").iter().collect();
+    assert_eq!((&names[0]["name"], &names[1]["name"]), (&"v4".into(), &"now".into()));
+    assert_eq!(seen["differences"][0]["longer_by"]["n"], 2);
+    let table = babysit(&["simulate", "--seeds", "1", "--scenario", "none", "--policies", "now"]);
+    let table = String::from_utf8_lossy(&table.stdout).into_owned();
+    assert!(table.contains("POLICY") && table.contains("\nnow "), "{table}");
+
+    let csv = "job_id,vc,submit_s,gpus,duration_s\n1,a,0,8,3600\n2,b,60,1,600\n3,b,90,16,600\n";
+    std::fs::write(folder.path().join("t.csv"), csv).expect("written");
+    let out =
+        babysit(&["simulate", "--trace", "t.csv", "--days", "1", "--seeds", "1", "--load", "3"]);
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(text.contains("left out: 1") && text.contains("reserve"), "{text}");
+
+    for (args, word) in [
+        (&["simulate", "--scenario", "sunny"][..], "none, scarce, seed"),
+        (&["simulate", "--policies", "v5"][..], "own-only, v3, v4"),
+        (&["simulate", "--policies", "v4,v4"][..], "named twice"),
+        (&["simulate", "--trace", "none.csv"][..], "none.csv"),
+        (&["simulate", "--labs", "--policies", "v4"][..], "skip, reserve"),
+    ] {
+        let out = babysit(args);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(word), "{args:?}: {said}");
+    }
+}

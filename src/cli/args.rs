@@ -96,6 +96,53 @@ pub enum Command {
     Doctor,
     /// What was decided, why, and what came of it
     Log { shard: Option<String> },
+    /// Policies side by side on a simulated cluster; asks Slurm nothing
+    Simulate(Simulate),
+}
+
+#[derive(Debug, Args)]
+pub struct Simulate {
+    /// What the cluster is like: none, scarce, seed, rich, diurnal or flaky
+    #[arg(long, value_name = "NAME", default_value = "seed")]
+    pub scenario: String,
+    /// Campaigns of each policy; the same seed is the same luck for all
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub seeds: u64,
+    /// own-only, v3, v4, v4.1, now; with --labs or --trace skip, reserve [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub policies: Vec<String>,
+    /// The field report's twelve shards, also where there is a shards.toml
+    #[arg(long)]
+    pub field: bool,
+    /// Probability that a tick's probe fails, and the tick is skipped
+    #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = probability)]
+    pub probe_fails: f64,
+    /// Placement: five labs whose jobs of 1 to 8 GPUs share a cluster of three tiers
+    #[arg(long)]
+    pub labs: bool,
+    /// Placement, with the jobs of a trace: Standard Workload Format, or CSV with a header
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// GPU-hours offered over those there are [default: 0.85, of a trace 0.5]
+    #[arg(long, value_name = "SHARE", value_parser = load)]
+    pub load: Option<f64>,
+    /// Days that are simulated [default: 28, of a trace its first 30]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=366))]
+    pub days: Option<u32>,
+    /// A faster tier does the same work in less time
+    #[arg(long)]
+    pub by_tier: bool,
+}
+
+fn load(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|share| (0.01..=3.0).contains(share));
+    number.ok_or_else(|| "from 0.01 to 3".to_owned())
+}
+
+/// From 0 to 0.9: with every probe failing no campaign ends.
+fn probability(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|p| (0.0..=0.9).contains(p));
+    number.ok_or_else(|| "from 0 to 0.9".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -70,8 +70,13 @@ impl Context<'_> {
     /// The state under its lock; `Busy` at once where a tick holds it.
     pub fn lock(&self, campaign: &Campaign, wait: Duration) -> Result<(Locked, State), Stop> {
         let mut locked = campaign.store.lock(wait)?;
+        let state = self.load(campaign, &mut locked)?;
+        Ok((locked, state))
+    }
+
+    pub fn load(&self, campaign: &Campaign, locked: &mut Locked) -> Result<State, Stop> {
         let found = locked.load()?;
-        Ok((locked, self.aligned(campaign, found)))
+        Ok(self.aligned(campaign, found))
     }
 
     /// The lock alone: what is under it may be unreadable.

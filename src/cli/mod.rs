@@ -14,6 +14,8 @@ pub mod figures;
 mod log;
 mod reconcile;
 mod repeat;
+mod simulate;
+mod simulate_placement;
 mod slurm;
 mod status;
 pub mod talk;
@@ -47,6 +49,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Retry(targets) => wishes::run(cx, Wish::Retry, &targets.targets),
         Command::Reconcile => reconcile::run(cx),
         Command::Doctor => doctor::run(cx),
+        Command::Simulate(asked) => simulate::run(cx, asked),
         Command::Log { shard } => log::run(cx, shard.as_deref()),
     }
 }

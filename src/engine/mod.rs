@@ -5,7 +5,7 @@ mod reconcile;
 mod tick;
 
 pub use reconcile::{Reconciled, reconcile};
-pub use tick::{Hands, Outcome, Report, dry_run, tick};
+pub use tick::{Hands, Outcome, Report, dry_run, look, tick, tick_on};
 
 use crate::model::state::State;
 use crate::planning::event::Event;

@@ -124,6 +124,38 @@ pub struct Rules {
     pub restart_stalled: bool,
     /// Longest that one tick may hold the lock.
     pub tick_budget: Secs,
+    /// Rank 1 that cannot start collects GPUs (policy.md section 6 c). Else it is skipped, the old
+    /// head-of-line rule, which is kept so that the two can be compared.
+    pub reserve: bool,
+    pub lanes: LaneRules,
+}
+
+/// How the two lanes are used (policy.md section 3). The default is the rule as it stands there;
+/// the other settings are the field's earlier versions, kept so that they can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneRules {
+    pub park: Park,
+    /// A submission goes straight into the lane where it belongs. Else all go to own, and the next
+    /// cycle promotes what still pends there.
+    pub straight: bool,
+    /// Longest first among our own: in the order of submissions, and by nice while they pend.
+    /// Else in the order of shards.toml, and Slurm starts the oldest.
+    pub longest_first: bool,
+}
+
+/// Which K pending jobs stay parked in own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Park {
+    /// Those with most work left; one that pends in extra moves back for it (v4.1).
+    Longest,
+    /// Those in own that were submitted first; nothing moves back (v4).
+    Oldest,
+}
+
+impl Default for LaneRules {
+    fn default() -> LaneRules {
+        LaneRules { park: Park::Longest, straight: true, longest_first: true }
+    }
 }
 
 impl Default for Rules {
@@ -141,6 +173,8 @@ impl Default for Rules {
             node_rest: Secs::hours(1),
             restart_stalled: false,
             tick_budget: Secs::minutes(5),
+            reserve: true,
+            lanes: LaneRules::default(),
         }
     }
 }

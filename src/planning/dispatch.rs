@@ -164,6 +164,7 @@ impl<'a> Hall<'a> {
             return if all { Some(Reason::NoCpusOrMemory) } else { reason };
         }
         if rank == 1
+            && policy.rules.reserve
             && shard.gpus >= 2
             && let Some(p) = self.best(shard, min, &None, &shunned, Wants::Any)
         {

@@ -16,7 +16,6 @@ use super::no_fit::reachable;
 use super::parking::is_stuck;
 use super::placement::{Placement, about_to_start, fits};
 use super::plan::{Action, Purpose, Target};
-use super::reconcile::target;
 use super::submit::Moment;
 
 /// Nodes of placements that are kept for a holder now, or for the job that its reservation led to
@@ -163,7 +162,7 @@ pub fn updates(
             continue;
         }
         let all = union(&live.attempt.exclude, &wanted);
-        let job = target(i, &record.id, live.job);
+        let job = Target::new(i, &record.id, live.job);
         match groups.iter_mut().find(|(list, keep, _)| *list == all && *keep == wanted) {
             Some((.., jobs)) => jobs.push(job),
             None => groups.push((all, wanted, vec![job])),

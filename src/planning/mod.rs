@@ -25,10 +25,13 @@ pub mod measure;
 pub mod no_fit;
 pub mod oom;
 pub mod parking;
+pub mod past;
 pub mod person;
 pub mod placement;
 pub mod plan;
+pub mod questions;
 pub mod queue;
+pub mod quiet;
 pub mod reason;
 pub mod reconcile;
 pub mod reservation;
@@ -99,21 +102,23 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
         } else if let Some(reason) = kept_off::whole_wait(&moment, state, shard, &reserved) {
             waits[shard] = Some(reason);
         } else {
-            waiting.push(Waiting { shard, job: None, still_pends: false });
+            waiting.push(Waiting::new(shard));
         }
     }
-    lpt.sort(policy, &mut waiting, |w| w.shard);
+    parking::sort(policy, &lpt, &mut waiting);
 
     let mut room = Room::Unknown;
     let mut seats = Vec::new();
     state.learned.own_lane = None;
     if let Some(lanes) = &policy.lanes {
         let own = parking::own_lane(lanes, &seen.cluster, &roster, state, &census);
-        room = parking::room(state, &own);
+        room = parking::room(policy, state, &own);
         state.learned.own_lane = Some(own);
         seats = parking::seats(policy, lanes, room, &waiting);
         plan.actions.extend(parking::moves(lanes, state, &seats, now));
-        plan.actions.extend(parking::order(state, &roster, &seats, &lpt));
+        if policy.rules.lanes.longest_first {
+            plan.actions.extend(parking::order(state, &roster, &seats, &lpt));
+        }
         room = parking::room_left(policy, room, &seats);
     }
     for start in backfill::again(&moment, state, &census) {
@@ -124,7 +129,11 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
     plan.actions.extend(back);
 
     let seat_of = seats_by_shard(policy, &seats);
-    for Waiting { shard, .. } in waiting.iter().filter(|w| w.job.is_none()) {
+    let mut new: Vec<usize> = waiting.iter().filter(|w| w.job.is_none()).map(|w| w.shard).collect();
+    if !policy.rules.lanes.longest_first {
+        new.sort_unstable();
+    }
+    for shard in &new {
         if budget == 0 {
             break;
         }

@@ -4,7 +4,7 @@
 use crate::model::cluster::JobState;
 use crate::model::id::JobId;
 use crate::model::observation::Cluster;
-use crate::model::policy::{Lane, Lanes, Policy};
+use crate::model::policy::{Lane, Lanes, Park, Policy};
 use crate::model::request::Change;
 use crate::model::state::{OwnLane, State};
 use crate::model::units::{Secs, Time};
@@ -13,7 +13,6 @@ use super::census::Census;
 use super::lpt::Lpt;
 use super::placement::about_to_start;
 use super::plan::{Action, Purpose, Target};
-use super::reconcile::target;
 use super::roster::{Roster, lane_of};
 
 /// GPUs of the own lane that nobody runs on or waits for, our own pending jobs not counted.
@@ -82,7 +81,10 @@ pub fn own_lane(
     lane
 }
 
-pub fn room(state: &State, lane: &OwnLane) -> Room {
+pub fn room(policy: &Policy, state: &State, lane: &OwnLane) -> Room {
+    if !policy.rules.lanes.straight {
+        return Room::Unknown;
+    }
     let Some(size) = lane.size else {
         // Slurm was asked, and sets no limit; or it could not be asked yet.
         let no_limit = state.learned.own_gpus.is_some();
@@ -114,7 +116,8 @@ pub fn seats(policy: &Policy, lanes: &Lanes, room: Room, waiting: &[Waiting]) ->
     for shard in waiting {
         let gpus = policy.shards[shard.shard].gpus;
         let never_fits = matches!(room, Room::Gpus { size, .. } if gpus > size);
-        let (lane, is_parked) = if never_fits {
+        let stays = policy.rules.lanes.park == Park::Oldest && shard.lane == Some(Lane::Extra);
+        let (lane, is_parked) = if never_fits || stays {
             (Lane::Extra, false)
         } else if gpus <= free {
             free -= gpus;
@@ -138,8 +141,27 @@ pub fn seats(policy: &Policy, lanes: &Lanes, room: Room, waiting: &[Waiting]) ->
 pub struct Waiting {
     pub shard: usize,
     pub job: Option<JobId>,
+    /// Where that job pends.
+    pub lane: Option<Lane>,
+    pub submitted: Option<Time>,
     /// Slurm has had the time to start it, and did not.
     pub still_pends: bool,
+}
+
+impl Waiting {
+    /// About to be submitted.
+    pub fn new(shard: usize) -> Waiting {
+        Waiting { shard, job: None, lane: None, submitted: None, still_pends: false }
+    }
+}
+
+/// Puts those who wait in the order in which they are parked.
+pub fn sort(policy: &Policy, lpt: &Lpt, waiting: &mut Vec<Waiting>) {
+    lpt.sort(policy, waiting, |w| w.shard);
+    if policy.rules.lanes.park == Park::Oldest {
+        // A stable sort: what nobody has submitted yet comes last, in the order above.
+        waiting.sort_by_key(|w| (w.job.is_none(), w.submitted, w.job));
+    }
 }
 
 /// Slurm starts a job that can start within 0.1-4 s (slurm-facts.md section 6 i).
@@ -158,7 +180,13 @@ pub fn movable(state: &State, census: &Census, me: u32, now: Time) -> Vec<Waitin
             && live.attempt.pin.is_none()
             && !is_stuck(&live.reason);
         let still_pends = now.since(live.attempt.asked_at) >= START_TIME;
-        can.then_some(Waiting { shard, job: Some(live.job), still_pends })
+        can.then_some(Waiting {
+            shard,
+            job: Some(live.job),
+            lane: live.lane,
+            submitted: live.submitted,
+            still_pends,
+        })
     };
     census.pending.iter().filter_map(pending).collect()
 }
@@ -183,7 +211,7 @@ pub fn moves(lanes: &Lanes, state: &State, seats: &[Seat], now: Time) -> Vec<Act
                 let refused =
                     record.move_refused.as_ref().is_some_and(|r| r.to == to && r.until > now);
                 (live.lane != Some(to) && !refused)
-                    .then(|| target(seat.shard, &record.id, live.job))
+                    .then(|| Target::new(seat.shard, &record.id, live.job))
             })
             .collect();
         if !jobs.is_empty() {
@@ -220,7 +248,7 @@ pub fn order(state: &State, roster: &Roster<'_>, seats: &[Seat], lpt: &Lpt) -> V
             let right = priority < bound || (priority == bound && job.id > older) || left == longer;
             if !right {
                 let down = priority - bound + MARGIN;
-                wanted.push((job.nice + down as i64, target(seat.shard, &record.id, job.id)));
+                wanted.push((job.nice + down as i64, Target::new(seat.shard, &record.id, job.id)));
                 now = priority.saturating_sub(down).max(1);
             }
         }

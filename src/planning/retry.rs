@@ -12,6 +12,7 @@ use super::bad_nodes::{self, Blame, Marks};
 use super::event::{Event, What};
 use super::measure::is_done;
 use super::oom;
+use super::plan::Target;
 
 /// No back-off is longer than this (contract.md, `backoff`).
 const LONGEST_BACKOFF: Secs = Secs::hours(1);
@@ -176,11 +177,10 @@ fn punish(
 }
 
 /// A person wants no more of it, and Slurm still has its job.
-pub fn cancelled_but_live(state: &State) -> Vec<super::plan::Target> {
+pub fn cancelled_but_live(state: &State) -> Vec<Target> {
     let live = |(i, record): (usize, &ShardRecord)| {
         let job = record.live()?.job;
-        matches!(record.gate, Gate::Cancelled { .. })
-            .then(|| super::reconcile::target(i, &record.id, job))
+        matches!(record.gate, Gate::Cancelled { .. }).then(|| Target::new(i, &record.id, job))
     };
     state.shards.iter().enumerate().filter_map(live).collect()
 }

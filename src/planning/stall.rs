@@ -10,7 +10,6 @@ use crate::model::units::{Secs, Time};
 use super::event::{Event, What};
 use super::measure;
 use super::plan::Target;
-use super::reconcile::target;
 
 /// So many usual row times without a new row are a stall.
 const TIMES: f64 = 10.0;
@@ -53,7 +52,7 @@ pub fn stalls(
             events.push(Event { at: now, shard: Some(id.clone()), what });
         }
         if again {
-            restart.push(target(i, &id, live.job));
+            restart.push(Target::new(i, &id, live.job));
         }
     }
     restart

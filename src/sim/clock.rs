@@ -78,6 +78,7 @@ impl<W: Work> Cluster<W> {
     /// Something changed that may let a job start. Never schedules by itself: in the middle of a
     /// pass the GPUs of a victim would go to somebody else.
     pub(super) fn changed(&mut self) {
+        self.changes += 1;
         let due = self.now + self.site.sched_delay;
         self.pass_due = Some(self.pass_due.map_or(due, |at| at.min(due)));
     }
@@ -145,9 +146,11 @@ impl<W: Work> Cluster<W> {
             (None, limit) => (limit, (EndWord::Timeout, Cow::Borrowed("0:0"))),
         };
         job.outcome = outcome;
+        let uid = job.uid;
         if let Some(after) = after {
             self.calendar.put(now + Secs(after.0.max(0)), Due::End { job: place, turn: job.turn });
         }
+        self.count(uid);
     }
 
     /// Ends a job's stay, pending or running.
@@ -205,7 +208,8 @@ impl<W: Work> Cluster<W> {
                 _ => {}
             }
         }
-        self.changed();
+        let uid = job.uid;
+        self.job_changed(uid);
     }
 
     /// Places of the running jobs on a node.

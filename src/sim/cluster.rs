@@ -46,6 +46,10 @@ pub struct Cluster<W = Rows> {
     pub calls: Calls,
     /// Planned events that named something which is not there.
     pub complaints: Vec<String>,
+    /// Counts what squeue and sinfo would show differently, but for ages and priorities.
+    pub(super) changes: u64,
+    /// Of these, changes of a user's jobs, by uid.
+    pub(super) changes_of: Vec<(u32, u64)>,
     pub(super) now: Time,
     pub(super) nodes: Vec<SimNode>,
     pub(super) qos: Vec<Qos>,
@@ -89,6 +93,8 @@ impl<W: Work> Cluster<W> {
             run_fails: None,
             calls: Calls::default(),
             complaints: Vec::new(),
+            changes: 0,
+            changes_of: Vec::new(),
             now,
             nodes: Vec::new(),
             qos: Vec::new(),
@@ -119,6 +125,18 @@ impl<W: Work> Cluster<W> {
         mem: u64,
     ) -> Cluster<W> {
         self.put_node(name, gpus, cpus, mem);
+        self
+    }
+
+    /// A node of one partition only, which is made where it is not there yet.
+    pub fn node_in(mut self, partition: &str, name: &str, gpus: &[(&str, u32)]) -> Cluster<W> {
+        self.put_plain_node(name, gpus);
+        if !self.partitions.iter().any(|p| p == partition) {
+            self.partitions.push(partition.to_owned());
+        }
+        if let Some(node) = self.nodes.last_mut() {
+            node.partitions = vec![partition.to_owned()];
+        }
         self
     }
 
@@ -189,6 +207,37 @@ impl<W: Work> Cluster<W> {
 
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// Grows with every change that squeue or sinfo would show, but for ages and priorities, and
+    /// for jobs that are over and leave the queue.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Of these, changes of the user's jobs; their reasons for pending do not count.
+    pub fn changes_of(&self, uid: u32) -> u64 {
+        self.changes_of.iter().find(|(of, _)| *of == uid).map_or(0, |(_, count)| *count)
+    }
+
+    /// Of these, changes of all jobs.
+    pub fn changes_of_jobs(&self) -> u64 {
+        self.changes_of.iter().map(|(_, count)| count).sum()
+    }
+
+    /// A job of the user's is not what it was.
+    pub(super) fn job_changed(&mut self, uid: u32) {
+        self.count(uid);
+        self.changed();
+    }
+
+    /// As `job_changed`, where no job can start for it.
+    pub(super) fn count(&mut self, uid: u32) {
+        self.changes += 1;
+        match self.changes_of.iter_mut().find(|(of, _)| *of == uid) {
+            Some((_, count)) => *count += 1,
+            None => self.changes_of.push((uid, 1)),
+        }
     }
 
     /// Every job there ever was, by id.
@@ -275,7 +324,7 @@ impl<W: Work> Cluster<W> {
             turn: 0,
             outcome: (EndWord::Completed, Cow::Borrowed("0:0")),
         });
-        self.changed();
+        self.job_changed(new.uid);
         id
     }
 }

@@ -127,15 +127,17 @@ impl<W: Work> Cluster<W> {
     ) -> Result<(), String> {
         let mut first = None;
         for id in jobs {
-            if let Err(text) = self.change_one(uid, *id, change) {
-                first = first.or(Some(format!("{text} for job {id}")));
+            match self.change_one(uid, *id, change) {
+                Ok(owner) => self.count(owner),
+                Err(text) => first = first.or(Some(format!("{text} for job {id}"))),
             }
         }
         self.changed();
         first.map_or(Ok(()), Err)
     }
 
-    fn change_one(&mut self, uid: u32, id: JobId, change: &Change) -> Result<(), &'static str> {
+    /// The owner of the job that was changed.
+    fn change_one(&mut self, uid: u32, id: JobId, change: &Change) -> Result<u32, &'static str> {
         let place = self.shown(id).ok_or("Invalid job id specified")?;
         let job = self.jobs.get(place).ok_or("Invalid job id specified")?;
         if uid != ROOT && uid != job.uid {
@@ -186,7 +188,7 @@ impl<W: Work> Cluster<W> {
                 }
             }
         }
-        Ok(())
+        Ok(owner)
     }
 
     /// Unknown, purged and finished jobs are silently fine (section 5).

@@ -42,7 +42,8 @@ impl<W: Work> Cluster<W> {
             job.held = held;
             job.reason = held.unwrap_or("None").into();
         }
-        self.changed();
+        let uid = self.jobs.get(place).map_or(0, |job| job.uid);
+        self.job_changed(uid);
         self.catch_up();
         Ok(())
     }
@@ -54,6 +55,8 @@ impl<W: Work> Cluster<W> {
         if let Some(job) = self.jobs.get_mut(place) {
             job.shown_as = word;
         }
+        let uid = self.jobs.get(place).map_or(0, |job| job.uid);
+        self.count(uid);
         Ok(())
     }
 }

@@ -107,6 +107,12 @@ impl Rows {
         self.tables.get(index).map_or(0, |table| table.redone)
     }
 
+    /// When the last of all its rows was finished; `None` while rows are left.
+    pub fn finished_at(&self, index: usize) -> Option<Time> {
+        let table = self.tables.get(index)?;
+        (table.done.len() >= table.total()).then(|| table.done.last().copied())?
+    }
+
     /// Rows in flight that were lost when a run was ended.
     pub fn lost(&self, index: usize) -> u32 {
         self.tables.get(index).map_or(0, |table| table.lost)

@@ -1,5 +1,20 @@
 //! Campaigns on the simulated cluster: the real tick, many times, with a virtual clock.
 
+mod bound;
+mod campaign;
+mod conserved;
+pub mod lab_mix;
+pub mod many;
+pub mod measures;
+pub mod method;
+mod path;
+pub mod placing;
+pub mod scenario;
+pub mod setting;
+pub mod statistics;
+pub mod trace;
+pub mod waits;
 mod world;
 
+pub use campaign::{Ran, run};
 pub use world::{Shards, World};

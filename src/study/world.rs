@@ -1,15 +1,20 @@
 //! One campaign: a policy, its state in memory, and a simulated cluster that runs its shards.
 
+use std::cell::RefCell;
+
 use crate::engine::{Checkpoint, Hands, Report, dry_run, tick};
+use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;
-use crate::model::observation::{Measured, Seen};
+use crate::model::observation::{self, Measured, PastJob, Seen};
 use crate::model::policy::{CostIn, Policy, Shard};
+use crate::model::request::{Asked, Change, Request, Submitted};
 use crate::model::state::State;
-use crate::model::units::{Secs, Time};
+use crate::model::units::{Money, Secs, Time};
 use crate::planning::event::Event;
 use crate::planning::plan::Plan;
 use crate::progress::Progress;
-use crate::sim::{Cluster, Rows};
+use crate::sim::{Cluster, Door, Rows};
+use crate::slurm::{PastAsk, Scope, Slurm};
 
 /// A campaign on a simulated cluster.
 pub struct World {
@@ -49,6 +54,11 @@ impl World {
         report
     }
 
+    /// In place of a cycle that would decide nothing: the next one has the luck it would have had.
+    pub(super) fn leave_out(&mut self) {
+        self.seed = self.seed.wrapping_add(1);
+    }
+
     /// What a tick would do now; nothing is changed.
     pub fn plan_again(&mut self) -> Plan {
         let mut state = self.state.clone();
@@ -70,8 +80,10 @@ fn with_hands<T>(
     go: impl FnOnce(&mut Hands<'_>) -> T,
 ) -> T {
     let now = cluster.now();
-    let mut progress = Shards { rows: cluster.work.clone(), now };
-    let mut slurm = cluster.door(user);
+    let uid = cluster.uid_of(user);
+    let cluster = RefCell::new(cluster);
+    let mut progress = Reader { cluster: &cluster };
+    let mut slurm = Shared { cluster: &cluster, uid };
     go(&mut Hands {
         policy,
         slurm: &mut slurm,
@@ -98,7 +110,77 @@ impl Checkpoint for Memory<'_> {
     }
 }
 
-/// Progress as the simulated programs made it by now.
+/// The door, for a cluster whose programs are looked at in the same cycle.
+struct Shared<'a, 'c> {
+    cluster: &'a RefCell<&'c mut Cluster<Rows>>,
+    uid: u32,
+}
+
+impl Shared<'_, '_> {
+    fn with<T>(&mut self, ask: impl FnOnce(&mut Door<'_>) -> T) -> T {
+        ask(&mut Door { cluster: &mut self.cluster.borrow_mut(), uid: self.uid })
+    }
+}
+
+impl Slurm for Shared<'_, '_> {
+    fn look(&mut self, scope: Scope) -> Seen<observation::Cluster> {
+        self.with(|door| door.look(scope))
+    }
+    fn jobs(&mut self, scope: Scope) -> Seen<Vec<QueueJob>> {
+        self.with(|door| door.jobs(scope))
+    }
+    fn past(&mut self, ask: &PastAsk) -> Seen<Vec<PastJob>> {
+        self.with(|door| door.past(ask))
+    }
+    fn qos_gpus(&mut self, qos: &str) -> Seen<Option<u32>> {
+        self.with(|door| door.qos_gpus(qos))
+    }
+    fn submit(&mut self, request: &Request) -> Submitted {
+        self.with(|door| door.submit(request))
+    }
+    fn update(&mut self, jobs: &[JobId], change: &Change) -> Asked {
+        self.with(|door| door.update(jobs, change))
+    }
+    fn cancel(&mut self, jobs: &[JobId]) -> Asked {
+        self.with(|door| door.cancel(jobs))
+    }
+    fn run(&mut self, line: &str) -> Asked {
+        self.with(|door| door.run(line))
+    }
+}
+
+struct Reader<'a, 'c> {
+    cluster: &'a RefCell<&'c mut Cluster<Rows>>,
+}
+
+impl Progress for Reader<'_, '_> {
+    fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>> {
+        let cluster = self.cluster.borrow();
+        let read = |shard: &&Shard| {
+            let index = cluster.work.index_of(&shard.id.to_string());
+            Ok(read_at(&cluster.work, index, shard, cluster.now()))
+        };
+        shards.iter().map(read).collect()
+    }
+
+    fn log_tail(&mut self, _: &Shard, job: JobId, lines: usize) -> Vec<String> {
+        let cluster = self.cluster.borrow();
+        let log = cluster.work.log_of(job);
+        log.iter().skip(log.len().saturating_sub(lines)).cloned().collect()
+    }
+}
+
+/// What the files of a shard say at that moment.
+pub(super) fn read_at(rows: &Rows, index: Option<usize>, shard: &Shard, now: Time) -> Measured {
+    let ledger = matches!(shard.cost, Some(CostIn::Jsonl { .. }));
+    Measured {
+        rows: index.map_or(0, |index| rows.rows_at(index, now)),
+        spent: ledger.then(|| index.map_or(Money::ZERO, |index| rows.spent_at(index, now))),
+        bad_lines: 0,
+    }
+}
+
+/// Progress as a copy of the simulated programs made it by some moment.
 pub struct Shards {
     pub rows: Rows,
     pub now: Time,
@@ -107,13 +189,8 @@ pub struct Shards {
 impl Progress for Shards {
     fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>> {
         let read = |shard: &&Shard| {
-            let key = shard.id.to_string();
-            let ledger = matches!(shard.cost, Some(CostIn::Jsonl { .. }));
-            Ok(Measured {
-                rows: self.rows.rows_of(&key, self.now).unwrap_or(0),
-                spent: ledger.then(|| self.rows.spent_of(&key, self.now).unwrap_or_default()),
-                bad_lines: 0,
-            })
+            let index = self.rows.index_of(&shard.id.to_string());
+            Ok(read_at(&self.rows, index, shard, self.now))
         };
         shards.iter().map(read).collect()
     }

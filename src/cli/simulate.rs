@@ -1,0 +1,194 @@
+//! `babysit simulate`: policies side by side on a simulated cluster. Asks Slurm nothing and writes
+//! nothing.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::config;
+use crate::output::simulate::{Difference, Mean, PolicyView, SCHEMA, Simulation, text};
+use crate::study::Ran;
+use crate::study::many::{Orders, Summary, longer_by, run_all, summary};
+use crate::study::method::{METHODS, Method, by_name};
+use crate::study::scenario::Scenario;
+use crate::study::setting::Setting;
+use crate::study::statistics::Estimate;
+
+use super::args::Simulate;
+use super::context::Context;
+use super::exit::{Exit, Stop};
+use super::simulate_placement;
+
+pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
+    if asked.labs || asked.trace.is_some() {
+        return simulate_placement::run(cx, asked);
+    }
+    let (mut setting, shards_of) = setting(cx, asked)?;
+    setting.probe_fails = asked.probe_fails;
+    let methods = named(&asked.policies, &METHODS, by_name, |method| method.name)?;
+    let runs =
+        with_bar(cx, asked.seeds, methods.len(), |orders| run_all(&setting, &methods, orders))?;
+    let seen = view(&setting, shards_of, asked.seeds, &methods, &runs);
+    if cx.talk.json {
+        cx.talk.result_json(&seen)?;
+    } else {
+        cx.talk.result(&text(&seen, cx.talk.width, cx.talk.paint))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The user's shards where there is a shards.toml, else the field's.
+fn setting(cx: &Context, asked: &Simulate) -> Result<(Setting, String), Stop> {
+    let scenario = Scenario::parse(&asked.scenario).ok_or_else(|| {
+        let known: Vec<&str> = Scenario::ALL.iter().map(|s| s.word()).collect();
+        let text = format!("there is no scenario `{}`", asked.scenario);
+        Stop::usage(text, &format!("scenarios: {}", known.join(", ")))
+    })?;
+    let field = || (Setting::field(scenario), "the field's campaign".to_owned());
+    if asked.field {
+        return Ok(field());
+    }
+    let path = match config::find(cx.global.config.as_deref(), cx.surroundings) {
+        Ok(path) => path,
+        Err(error) if cx.global.config.is_some() => return Err(error.into()),
+        Err(_) => return Ok(field()),
+    };
+    let loaded = config::load(&path)?;
+    let setting = Setting::of_policy(scenario, &loaded.policy).map_err(|text| {
+        Stop::usage(text, "simulate --field shows the policies on twelve shards of one GPU")
+    })?;
+    Ok((setting, loaded.path.display().to_string()))
+}
+
+/// The policies of these names, each once; all where none is named.
+pub(super) fn named<T: Copy>(
+    names: &[String],
+    all: &[T],
+    by_name: fn(&str) -> Option<T>,
+    name: fn(&T) -> &'static str,
+) -> Result<Vec<T>, Stop> {
+    if names.is_empty() {
+        return Ok(all.to_vec());
+    }
+    if let Some((n, _)) =
+        names.iter().enumerate().find(|(n, a)| names.iter().take(*n).any(|b| b == *a))
+    {
+        let twice = names.get(n).map_or("", String::as_str);
+        return Err(Stop::usage(
+            format!("policy `{twice}` is named twice"),
+            "name each policy once",
+        ));
+    }
+    let one = |asked: &String| {
+        by_name(asked).ok_or_else(|| {
+            let known: Vec<&str> = all.iter().map(name).collect();
+            let text = format!("there is no policy `{asked}`");
+            Stop::usage(text, &format!("policies: {}", known.join(", ")))
+        })
+    };
+    names.iter().map(one).collect()
+}
+
+/// All cores, a bar where somebody looks on, and what is there by then after a Ctrl-C.
+pub(super) fn with_bar<T>(
+    cx: &Context,
+    seeds: u64,
+    policies: usize,
+    go: impl FnOnce(&Orders<'_>) -> Result<T, String>,
+) -> Result<T, Stop> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|error| {
+            Stop::failed("signal", format!("signal {signal} cannot be listened to: {error}"))
+        })?;
+    }
+    let bar = std::io::stderr().is_terminal() && !cx.talk.quiet;
+    let all = seeds as usize * policies;
+    let done = |n: usize| {
+        if bar {
+            show(n, all);
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let found = go(&Orders { seeds, threads, stop: &stop, done: &done });
+    if bar {
+        // The bar's line is cleared for what is said next.
+        write!(std::io::stderr(), "\r\u{1b}[2K").unwrap_or_default();
+    }
+    found.map_err(|text| Stop::failed("simulate", format!("a campaign broke: {text}")))
+}
+
+const BAR: usize = 30;
+
+/// A line that is drawn over itself; once a percent, so that drawing costs nothing.
+fn show(done: usize, all: usize) {
+    let percent = |n: usize| n * 100 / all.max(1);
+    if percent(done) != percent(done.saturating_sub(1)) || done == 1 {
+        let full = done * BAR / all.max(1);
+        let bar: String = (0..BAR).map(|n| if n < full { '#' } else { '.' }).collect();
+        let line = format!("\r[{bar}] {done} of {all} campaigns");
+        std::io::stderr().lock().write_all(line.as_bytes()).unwrap_or_default();
+    }
+}
+
+fn view(
+    setting: &Setting,
+    shards_of: String,
+    asked: u64,
+    methods: &[Method],
+    runs: &[Vec<Ran>],
+) -> Simulation {
+    let pairs = || methods.iter().zip(runs);
+    let differences = pairs().enumerate().flat_map(|(n, (method, ran))| {
+        pairs().take(n).map(move |(other, against)| Difference {
+            policy: method.name.to_owned(),
+            against: other.name.to_owned(),
+            longer_by: longer_by(ran, against).map(mean_of),
+        })
+    });
+    Simulation {
+        schema: SCHEMA,
+        scenario: setting.scenario.word().to_owned(),
+        scenario_says: setting.scenario.sentence().to_owned(),
+        shards_of,
+        shards: setting.work.len(),
+        rows: setting.work.iter().map(|work| u64::from(work.rows)).sum(),
+        own_gpus: setting.own,
+        own_gpus_held_by_others: setting.held,
+        park_own: setting.park,
+        tick_every_seconds: setting.every.0,
+        never_after_hours: setting.limit.as_f64() / 3600.0,
+        seeds_asked: asked,
+        seeds: runs.first().map_or(0, Vec::len),
+        differences: differences.collect(),
+        policies: pairs().map(|(method, ran)| policy(method, summary(ran))).collect(),
+    }
+}
+
+fn policy(method: &Method, s: Summary) -> PolicyView {
+    PolicyView {
+        name: method.name.to_owned(),
+        says: method.sentence.to_owned(),
+        ended: s.ended,
+        never_ended: s.never,
+        makespan: s.makespan.map(mean_of),
+        bound: s.bound.map(mean_of),
+        times_bound: s.times_bound.map(mean_of),
+        mean_completion: s.completion.map(mean_of),
+        preemptions: s.preemptions.map(mean_of),
+        lost_rows: s.lost_rows.map(mean_of),
+        idle_gpu_hours: s.idle.map(mean_of),
+        gpu_hours: s.gpu_hours.map(mean_of),
+        cost: s.cost.map(mean_of),
+        wait_of_others: s.others_wait.map(mean_of),
+    }
+}
+
+/// For the output's own types.
+pub(super) fn mean_of(estimate: Estimate) -> Mean {
+    let Estimate { mean, half, n } = estimate;
+    Mean { mean, plus_minus: half.is_finite().then_some(half), n }
+}

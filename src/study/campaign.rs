@@ -1,0 +1,253 @@
+//! One campaign under one policy and one seed: the real tick on the simulated cluster.
+
+use crate::engine::Outcome as TickOutcome;
+use crate::model::policy::{Rules, Shard};
+use crate::model::units::{Secs, Time};
+use crate::planning::quiet::{self, Rest};
+use crate::sim::{Cluster, Command, Event, Fault, Faults, Rng, Stranger};
+
+use super::bound::bound;
+use super::conserved;
+use super::measures::{Measures, measure};
+use super::method::Method;
+use super::path::Path;
+use super::setting::{EXTRA_PARTITION, OWN_PARTITION, Setting};
+use super::world::{World, read_at};
+
+/// Any moment would do: the hour of the day is the scenario's, not the clock's.
+pub(super) const BEGINS: Time = Time(1_793_718_000);
+/// How far ahead of the clock the path is drawn.
+const AHEAD: Secs = Secs::hours(24);
+/// Its user, and those of the other jobs in own.
+pub(super) const ME: &str = "me";
+pub(super) const VISITOR: &str = "visitor";
+const HOLDER: &str = "holder";
+const MODEL: &str = "gpu";
+
+/// What became of one campaign.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ran {
+    pub seed: u64,
+    /// Hours.
+    pub bound: f64,
+    /// `None`: it had not ended after `Setting::limit`.
+    pub measures: Option<Measures>,
+}
+
+/// # Errors
+/// What broke: a tick that failed, or rows, GPU-seconds or money that do not add up. Both are bugs
+/// of babysit, never of the setting.
+pub fn run(setting: &Setting, method: &Method, seed: u64) -> Result<Ran, String> {
+    go(setting, method, seed, true).map(|(ran, _)| ran)
+}
+
+/// `leave_out`: cycles in which there is nothing to decide are not run, which changes nothing but
+/// the time it takes. Where probes fail all are run, since each has luck of its own.
+fn go(
+    setting: &Setting,
+    method: &Method,
+    seed: u64,
+    leave_out: bool,
+) -> Result<(Ran, World), String> {
+    let tables = setting.tables(seed);
+    let mut path = Path::new(setting.scenario, seed, BEGINS);
+    let shortest = setting.shortest(&tables);
+    let bound = bound(&mut path.clone(), BEGINS, setting.own_free(), setting.limit, &shortest);
+    let mut world = world(setting, method, seed, &tables)?;
+    let mut fed = Fed::default();
+    let mut quiet = Quiet::new(&mut world);
+    let leave_out = leave_out && setting.probe_fails <= 0.0;
+    let ended = loop {
+        if leave_out && quiet.is_it(&mut world) {
+            world.leave_out();
+        } else {
+            quiet.before(&world);
+            let report = world.tick();
+            if let TickOutcome::Failed(why) = report.outcome {
+                return Err(format!("seed {seed}, {}: a tick failed: {why}", method.name));
+            }
+            world.journal.clear();
+            if world.state.shards.iter().all(|r| r.finished.is_some() && r.live().is_none()) {
+                break true;
+            }
+            if leave_out {
+                quiet.after(&world);
+            }
+        }
+        if world.now().since(BEGINS) >= setting.limit {
+            break false;
+        }
+        let next = world.now() + setting.every;
+        fed.feed(&mut path, &mut world.cluster, next);
+        world.advance(setting.every);
+    };
+    let broken = |what: String| format!("seed {seed}, {}: {what}", method.name);
+    conserved::check(setting, &world, &tables, ended).map_err(broken)?;
+    let measures = ended.then(|| measure(setting, &world, &path));
+    Ok((Ran { seed, bound, measures }, world))
+}
+
+/// Knows cycles in which there is nothing to decide.
+struct Quiet {
+    me: u32,
+    /// By shard of the policy: its table.
+    tables: Vec<Option<usize>>,
+    /// The cluster's count of changes that matter, when the last cycle looked at it.
+    changes: u64,
+    rest: Option<Rest>,
+}
+
+impl Quiet {
+    fn new(world: &mut World) -> Quiet {
+        let table = |shard: &Shard| world.cluster.work.index_of(&shard.id.to_string());
+        let tables = world.policy.shards.iter().map(table).collect();
+        Quiet { me: world.cluster.uid_of(ME), tables, changes: 0, rest: None }
+    }
+
+    fn before(&mut self, world: &World) {
+        self.changes = self.count(world);
+    }
+
+    /// What is decided about shards that are all with Slurm depends on their own jobs, and on who
+    /// else is in own where its room is asked for. Nodes only matter to what is submitted.
+    fn count(&self, world: &World) -> u64 {
+        match world.policy.rules.lanes.straight {
+            true => world.cluster.changes_of_jobs(),
+            false => world.cluster.changes_of(self.me),
+        }
+    }
+
+    fn after(&mut self, world: &World) {
+        self.rest = quiet::rest(&world.policy, &world.state, self.me, world.now());
+    }
+
+    fn is_it(&mut self, world: &mut World) -> bool {
+        let same = self.changes == self.count(world);
+        let Some(rest) = self.rest.as_ref().filter(|_| same) else { return false };
+        let now = world.now();
+        let World { policy, state, cluster, .. } = world;
+        let shards = policy.shards.iter().zip(&state.shards).zip(&self.tables);
+        let readings = shards.map(|((shard, record), table)| {
+            // Of one that pends the real cycle reads nothing new either.
+            let due = record.live().is_some_and(|live| live.started.is_some());
+            due.then(|| Ok(read_at(&cluster.work, *table, shard, now)))
+        });
+        let readings = readings.collect();
+        quiet::stays_at_rest(policy, state, rest, readings, now)
+    }
+}
+
+fn world(
+    setting: &Setting,
+    method: &Method,
+    seed: u64,
+    tables: &[Vec<Secs>],
+) -> Result<World, String> {
+    let mut cluster = Cluster::at(BEGINS)
+        .node_in(OWN_PARTITION, "own", &[(MODEL, setting.own)])
+        // An extra GPU that is never there: jobs may wait for one even while there is none.
+        .node_in(EXTRA_PARTITION, "later", &[(MODEL, 1)])
+        .qos("extra", 10, None, &[])
+        .qos("own", PRIORITY, Some(setting.own), &[])
+        .site(|site| {
+            // First come, first served: a point a minute of age, whatever the campaign's length.
+            site.age_max = Secs(setting.limit.0 * 2);
+            site.age_weight = (site.age_max.0 / 60).max(1) as u64;
+        });
+    cluster.drain("later")?;
+    if setting.probe_fails > 0.0 {
+        let probes = Faults::seeded(seed).rate(Command::Squeue, setting.probe_fails);
+        cluster = cluster.faulty(probes.only(&[Fault::Error]));
+    }
+    if setting.held > 0 {
+        let gres = format!("gpu:{}", setting.held);
+        cluster.add_job(in_own(HOLDER, &gres, None))?;
+    }
+    cluster.advance(10);
+    for (work, rows) in setting.work.iter().zip(tables) {
+        cluster.work.add(&work.id.to_string(), Setting::table(work, rows, BEGINS));
+    }
+    let park = method.park.unwrap_or(setting.park);
+    let rules = Rules { lanes: method.rules, ..Rules::default() };
+    let policy = setting.policy(&order(setting.work.len(), seed), rules, park);
+    Ok(World::new(policy, cluster, ME, seed))
+}
+
+/// Higher than any nice value that LPT order takes from it.
+const PRIORITY: u64 = 1_000_000;
+
+fn in_own(user: &str, gres: &str, lasts: Option<Secs>) -> Stranger {
+    let stranger = Stranger { lasts, ..Stranger::new(user, "own", gres) };
+    Stranger { partition: Some(OWN_PARTITION.to_owned()), ..stranger.no_requeue() }
+}
+
+/// A random order of the shards, so that no policy profits from how they were written down.
+fn order(shards: usize, seed: u64) -> Vec<usize> {
+    let mut rng = Rng::stream(seed, 4);
+    let mut order: Vec<usize> = (0..shards).collect();
+    for last in (1..shards).rev() {
+        order.swap(last, rng.below(last as u64 + 1) as usize);
+    }
+    order
+}
+
+/// What of the path the cluster knows already.
+#[derive(Default)]
+struct Fed {
+    until: Option<Time>,
+    lives: usize,
+    visits: usize,
+}
+
+impl Fed {
+    fn feed(&mut self, path: &mut Path, cluster: &mut Cluster, needed: Time) {
+        if self.until.is_some_and(|until| until >= needed) {
+            return;
+        }
+        let until = needed + AHEAD;
+        path.reach(until);
+        self.until = Some(until);
+        for life in path.extra.iter().skip(self.lives) {
+            let node = format!("x{}", life.place);
+            cluster.plan(life.from, Event::GpuComes { node: node.clone(), model: MODEL.into() });
+            cluster.plan(life.to, Event::GpuGoes { node });
+        }
+        for visit in path.visitors.iter().skip(self.visits) {
+            cluster.plan(visit.at, Event::Job(in_own(VISITOR, "gpu:1", Some(visit.lasts))));
+        }
+        self.lives = path.extra.len();
+        self.visits = path.visitors.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::method::METHODS;
+    use super::super::scenario::Scenario;
+    use super::*;
+
+    /// Jobs as they were submitted, moved, started and ended, and what the last cycle knows.
+    fn history(world: &World) -> String {
+        let records = world.state.shards.iter().map(|r| (&r.progress, r.pace, r.ran, r.attempts));
+        format!("{:?} {:?}", world.cluster.history(), records.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn leaving_out_quiet_cycles_changes_nothing() {
+        for scenario in Scenario::ALL {
+            for method in METHODS {
+                for seed in 1..=1 {
+                    let mut setting = Setting::field(scenario);
+                    setting.limit = Secs::hours(60);
+                    let run = |leave_out| go(&setting, &method, seed, leave_out).expect("adds up");
+                    let ((all, every), (some, fewer)) = (run(false), run(true));
+                    let what = format!("{scenario:?} {} {seed}", method.name);
+                    assert_eq!(all, some, "{what}");
+                    assert!(history(&every) == history(&fewer), "{what}");
+                    let (looks, less) = (every.cluster.calls.looks, fewer.cluster.calls.looks);
+                    assert!(less < looks, "{what}: {less} of {looks} cycles were run");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What must add up after every campaign: rows, GPU-seconds, money.
+
+use crate::model::units::{GpuSeconds, Money, Secs};
+use crate::sim::Job;
+
+use super::campaign::ME;
+use super::setting::Setting;
+use super::world::World;
+
+/// # Errors
+/// The first sum that is not what it must be.
+pub fn check(
+    setting: &Setting,
+    world: &World,
+    tables: &[Vec<Secs>],
+    ended: bool,
+) -> Result<(), String> {
+    if let Some(complaint) = world.cluster.complaints.first() {
+        return Err(format!("an event went wrong: {complaint}"));
+    }
+    if let Some(twice) = world.cluster.overlaps().first() {
+        return Err(format!("two jobs of one shard at a time: {twice:?}"));
+    }
+    world.cluster.check()?;
+    let (rows, now) = (&world.cluster.work, world.now());
+    let mut worked = 0i64;
+    let mut lost = 0u32;
+    for (work, times) in setting.work.iter().zip(tables) {
+        let Some(index) = rows.index_of(&work.id.to_string()) else {
+            return Err(format!("{}: its rows are gone", work.id));
+        };
+        let done = rows.rows_at(index, now);
+        if rows.redone(index) > 0 {
+            return Err(format!("{}: {} rows were done twice", work.id, rows.redone(index)));
+        }
+        if ended && done != work.rows {
+            return Err(format!("{}: ended with {done} of {} rows", work.id, work.rows));
+        }
+        let spent = Money(work.price.0 * i64::from(done));
+        let record = world.state.shards.iter().find(|record| record.id == work.id);
+        let Some(record) = record else {
+            return Err(format!("{}: its record is gone", work.id));
+        };
+        if ended && record.progress.spent != Some(spent) {
+            let seen = record.progress.spent;
+            return Err(format!("{}: spent {spent}, recorded {seen:?}", work.id));
+        }
+        let new = done.saturating_sub(work.done) as usize;
+        worked += times.iter().skip(work.done as usize).take(new).map(|t| t.0).sum::<i64>();
+        lost += rows.lost(index);
+    }
+    if !ended {
+        return Ok(());
+    }
+    let ours = |job: &Job| job.user == ME;
+    let ran = world.cluster.gpu_seconds(ours);
+    let mut recorded = GpuSeconds::default();
+    world.state.shards.iter().for_each(|record| recorded += record.ran);
+    let mut charged = GpuSeconds::default();
+    world.state.shards.iter().flat_map(|r| &r.charges).for_each(|c| charged += c.gpu_seconds);
+    if ran != recorded || ran != charged {
+        let (ran, recorded, charged) = (ran.0, recorded.0, charged.0);
+        return Err(format!("{ran} GPU-seconds run, {recorded} recorded, {charged} charged"));
+    }
+    // What was run and brought no row is starts and rows in flight that were lost.
+    let starts = world.cluster.history().iter().filter(|job| ours(job));
+    let starts: usize = starts.map(|job| world.cluster.runs_of(job).len()).sum();
+    let rest = ran.0 as i64 - worked;
+    let least = if lost == 0 { setting.work.iter().filter(|w| w.done < w.rows).count() } else { 0 };
+    if rest < 0 || starts < least {
+        return Err(format!("{rest} s beside rows in {starts} starts, {lost} rows lost"));
+    }
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! Policies by name: each is a setting of the real planner, never a rule of its own.
+
+use crate::model::policy::{LaneRules, Park};
+
+/// A way to use the two lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Method {
+    pub name: &'static str,
+    pub sentence: &'static str,
+    pub rules: LaneRules,
+    /// K. `None`: as shards.toml has it.
+    pub park: Option<usize>,
+}
+
+/// As the field's script did: everything is submitted to own, in the order of shards.toml, and the
+/// next cycle promotes; Slurm starts the oldest.
+const FIELD: LaneRules = LaneRules { park: Park::Longest, straight: false, longest_first: false };
+
+/// More jobs than anybody has: all of them stay.
+const ALL: usize = usize::MAX;
+
+pub const METHODS: [Method; 5] = [
+    Method {
+        name: "own-only",
+        sentence: "wait in own, never use extra",
+        rules: FIELD,
+        park: Some(ALL),
+    },
+    Method {
+        name: "v3",
+        sentence: "what pends in own for a cycle goes to extra",
+        rules: FIELD,
+        park: Some(0),
+    },
+    Method {
+        name: "v4",
+        sentence: "as v3, but the K submitted first stay in own",
+        rules: LaneRules { park: Park::Oldest, ..FIELD },
+        park: None,
+    },
+    Method {
+        name: "v4.1",
+        sentence: "as v4, but the K with most work left, wherever they pend",
+        rules: FIELD,
+        park: None,
+    },
+    Method {
+        name: "now",
+        sentence: "as v4.1, straight into the lane where it belongs, longest first",
+        rules: LaneRules { park: Park::Longest, straight: true, longest_first: true },
+        park: None,
+    },
+];
+
+pub fn by_name(name: &str) -> Option<Method> {
+    METHODS.into_iter().find(|method| method.name == name)
+}

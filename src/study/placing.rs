@@ -1,0 +1,265 @@
+//! Placement campaigns: several labs share a cluster of three tiers, every shard is placed by
+//! babysit (policy.md sections 5-7). The real tick, on the simulated cluster.
+
+use std::collections::BTreeMap;
+
+use crate::engine::Outcome;
+use crate::model::id::ShardId;
+use crate::model::policy::{Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode, Tier};
+use crate::model::units::{Secs, Tflops, Time};
+use crate::planning::event::What;
+use crate::sim::{Cluster, Table};
+
+use super::campaign::{BEGINS, ME};
+use super::lab_mix::{Arrival, CAPACITY};
+use super::waits::{Served, Waits, waits};
+use super::world::World;
+
+/// A way to place shards: a setting of the real planner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placing {
+    pub name: &'static str,
+    pub sentence: &'static str,
+    /// Rank 1 that cannot start collects GPUs.
+    reserve: bool,
+}
+
+pub const PLACINGS: [Placing; 2] = [
+    Placing {
+        name: "skip",
+        sentence: "the old head-of-line rule: who cannot start is skipped",
+        reserve: false,
+    },
+    Placing { name: "reserve", sentence: "rank 1 that cannot start collects GPUs", reserve: true },
+];
+
+pub fn by_name(name: &str) -> Option<Placing> {
+    PLACINGS.into_iter().find(|placing| placing.name == name)
+}
+
+/// Tiers, weakest first: name and TFLOPS.
+pub const TIERS: [(&str, f64); 3] = [("rtx3080ti", 34.1), ("rtx4090", 82.6), ("rtx5090", 104.8)];
+/// The tier on which a job runs as long as it says.
+const REFERENCE: f64 = 82.6;
+/// Nodes of each tier, and GPUs of each node.
+const NODES: [(u32, u32); 3] = [(4, 2), (4, 4), (2, 8)];
+
+/// One campaign, but for its jobs and its policy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Field {
+    pub days: u32,
+    /// Days whose arrivals count in no mean: the cluster is empty at first.
+    pub warm_up: u32,
+    pub every: Secs,
+    /// A faster tier does the same work in less time.
+    pub by_tier: bool,
+}
+
+impl Default for Field {
+    fn default() -> Field {
+        Field { days: 28, warm_up: 3, every: Secs::minutes(5), by_tier: false }
+    }
+}
+
+/// # Errors
+/// A tick that failed, or GPU-seconds that do not add up: bugs of babysit.
+pub fn run(field: &Field, placing: &Placing, arrivals: &[Arrival]) -> Result<Waits, String> {
+    let mut cluster = Cluster::at(BEGINS).site(|site| {
+        // Longer than from one tick to the next, so that accounting need not be asked.
+        site.min_job_age = Secs(field.every.0 * 2 + 60);
+    });
+    for (tier, (name, _)) in TIERS.iter().enumerate() {
+        let (nodes, gpus) = NODES.get(tier).copied().unwrap_or_default();
+        for n in 0..nodes {
+            cluster = cluster.node(&format!("{name}-{n}"), &[(name, gpus)]);
+        }
+    }
+    let mut world = World::new(policy(placing), cluster, ME, 1);
+    let mut hall = Hall::new(arrivals);
+    let end = BEGINS + Secs(i64::from(field.days) * 86_400);
+    let mut seen = None;
+    while world.now() < end {
+        let arrived = hall.admit(&mut world, field);
+        // Between changes a cycle decides nothing here: what a reservation holds only grows older.
+        let changes = world.cluster.changes();
+        if arrived || seen != Some(changes) {
+            seen = Some(changes);
+            if let Outcome::Failed(why) = world.tick().outcome {
+                return Err(format!("{}: a tick failed: {why}", placing.name));
+            }
+            hall.hear(&mut world);
+        }
+        world.advance(field.every);
+    }
+    world.tick();
+    hall.hear(&mut world);
+    hall.check(&world)?;
+    Ok(waits(field, &hall.served, &hall.told))
+}
+
+fn policy(placing: &Placing) -> Policy {
+    let tier = |(n, (name, tflops)): (usize, &(&str, f64))| Tier {
+        name: (*name).to_owned(),
+        gres: vec![(*name).to_owned()],
+        rank: n as u32 + 1,
+        tflops: Tflops::from_f64(*tflops).unwrap_or_default(),
+        partition: None,
+        max_gpus: None,
+    };
+    Policy {
+        project: "sim".to_owned(),
+        shards: Vec::new(),
+        tiers: TIERS.iter().enumerate().map(tier).collect(),
+        lanes: None,
+        backfill: None,
+        rules: Rules { reserve: placing.reserve, ..Rules::default() },
+        slurm: SlurmSettings::default(),
+        logs: "/logs".into(),
+        notify: None,
+    }
+}
+
+/// What the journal told of reservations.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Told {
+    pub begun: u32,
+    /// Released without a start.
+    pub failed: u32,
+    /// GPU-seconds of those that failed.
+    pub failed_seconds: u64,
+}
+
+/// The labs' people: they hand in jobs as they come, and take away what is done.
+struct Hall<'a> {
+    arrivals: &'a [Arrival],
+    next: usize,
+    /// By shard name, what is in the policy now.
+    place: BTreeMap<String, usize>,
+    served: Vec<Served>,
+    told: Told,
+    charged: u64,
+}
+
+impl<'a> Hall<'a> {
+    fn new(arrivals: &'a [Arrival]) -> Hall<'a> {
+        let served = arrivals.iter().map(Served::waiting).collect();
+        let (place, told) = (BTreeMap::new(), Told::default());
+        Hall { arrivals, next: 0, place, served, told, charged: 0 }
+    }
+
+    fn admit(&mut self, world: &mut World, field: &Field) -> bool {
+        let now = world.now();
+        let first = self.next;
+        while let Some(job) = self.arrivals.get(self.next).filter(|j| BEGINS + j.at <= now) {
+            let id = ShardId::new("j", &format!("{:06}", self.next));
+            let mut table = Table::new(1, job.runs);
+            if field.by_tier {
+                for (name, tflops) in TIERS {
+                    table = table.slower_on(name, REFERENCE / tflops);
+                }
+            }
+            world.cluster.work.add(&id.to_string(), table);
+            self.place.insert(id.shard.clone(), self.next);
+            world.policy.shards.push(shard(id, job));
+            self.next += 1;
+        }
+        self.next > first
+    }
+
+    /// Takes in what the last cycle did; shards that are done leave shards.toml.
+    fn hear(&mut self, world: &mut World) {
+        for event in world.journal.drain(..) {
+            match event.what {
+                What::Reserved { .. } => self.told.begun += 1,
+                What::ReservationReleased { gpu_seconds, .. } => {
+                    self.told.failed += 1;
+                    self.told.failed_seconds += gpu_seconds;
+                }
+                _ => {}
+            }
+        }
+        let done = |record: &crate::model::state::ShardRecord| {
+            record.finished.is_some() && record.live().is_none()
+        };
+        // In one go and rarely: each removal moves all behind it.
+        if world.state.shards.iter().filter(|record| done(record)).count() < KEPT {
+            return;
+        }
+        let gone: Vec<bool> = world.state.shards.iter().map(done).collect();
+        for (record, _) in world.state.shards.iter().zip(&gone).filter(|(_, gone)| **gone) {
+            self.charged += record.charges.iter().map(|c| c.gpu_seconds.0).sum::<u64>();
+        }
+        let (policy, state) = (&mut world.policy.shards, &mut world.state.shards);
+        let mut at = gone.iter();
+        policy.retain(|_| !at.next().copied().unwrap_or(false));
+        let mut at = gone.iter();
+        state.retain(|_| !at.next().copied().unwrap_or(false));
+    }
+
+    /// Fills in when each job started and ended, and that all GPU-seconds were charged once.
+    fn check(&mut self, world: &World) -> Result<(), String> {
+        if let Some(twice) = world.cluster.overlaps().first() {
+            return Err(format!("two jobs of one shard at a time: {twice:?}"));
+        }
+        world.cluster.check()?;
+        let mut ended = 0;
+        for job in world.cluster.history() {
+            let name = crate::sim::without_attempt(&job.name);
+            let shard = name.rsplit('.').next().and_then(|shard| self.place.get(shard));
+            let Some(served) = shard.and_then(|at| self.served.get_mut(*at)) else { continue };
+            for (from, to, gpus) in world.cluster.runs_of(job) {
+                served.started = served.started.or(Some(from));
+                served.ran.push((from, to));
+                if job.is_over() {
+                    ended += u64::from(gpus) * to.since(from).0.max(0) as u64;
+                }
+            }
+        }
+        let kept = world.state.shards.iter().flat_map(|record| &record.charges);
+        let charged = self.charged + kept.map(|charge| charge.gpu_seconds.0).sum::<u64>();
+        let reserved = charged.checked_sub(ended);
+        match reserved {
+            Some(reserved) if reserved >= self.told.failed_seconds => Ok(()),
+            _ => Err(format!("{ended} GPU-seconds ended, {charged} charged")),
+        }
+    }
+}
+
+/// Shards that are done are taken away when there are so many.
+const KEPT: usize = 32;
+
+fn shard(id: ShardId, job: &Arrival) -> Shard {
+    Shard {
+        restart_stalled: false,
+        index: 0,
+        lab: job.lab.clone(),
+        launch: Launch::Command(String::new()),
+        workdir: "/".into(),
+        gpus: job.gpus,
+        cpus: None,
+        mem: None,
+        min_tier: job.min_tier,
+        submit: SubmitMode::Placed,
+        args: Vec::new(),
+        // What it asks for is what planning may know; a job that would be cut off by it on a slow
+        // tier is not what is studied here.
+        time: None,
+        rows: 1,
+        row_time: job.runs,
+        done: RowsIn::Glob(String::new()),
+        cost: None,
+        cap: None,
+        oom: Vec::new(),
+        log_dir: "/logs".into(),
+        id,
+    }
+}
+
+pub(super) fn moment(at: Secs) -> Time {
+    BEGINS + at
+}
+
+/// GPU-seconds of the whole cluster over a length of time.
+pub(super) fn capacity(length: Secs) -> f64 {
+    f64::from(CAPACITY) * length.as_f64()
+}

@@ -1,0 +1,249 @@
+//! What is simulated: the shards, their rows, and the cluster's own lane.
+
+use crate::model::id::ShardId;
+use crate::model::policy::{
+    CostIn, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode,
+};
+use crate::model::units::{Money, Secs};
+use crate::sim::{Rng, Table};
+
+use super::scenario::Scenario;
+
+/// One campaign, but for its seed and its policy.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    pub scenario: Scenario,
+    pub work: Vec<ShardWork>,
+    /// GPUs of the own lane.
+    pub own: u32,
+    /// Of these, held for good by another session.
+    pub held: u32,
+    /// K, where the method does not fix it.
+    pub park: usize,
+    /// From one tick to the next.
+    pub every: Secs,
+    /// A campaign that has not ended by then never ends.
+    pub limit: Secs,
+    /// Probability that a tick's probe fails (v4.2: the tick is skipped).
+    pub probe_fails: f64,
+}
+
+/// The work of one shard.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShardWork {
+    pub id: ShardId,
+    pub rows: u32,
+    /// Of these, finished when the campaign begins.
+    pub done: u32,
+    /// Mean hours of a row.
+    pub row_hours: f64,
+    /// Price of a row.
+    pub price: Money,
+    pub cap: Option<Money>,
+}
+
+/// The field's campaign.
+const RESTORE_ROWS: [u32; 8] = [30, 64, 14, 38, 47, 40, 36, 30];
+const FIND_ROWS: [u32; 4] = [8, 55, 55, 55];
+/// 64 rows took 27 hours.
+const RESTORE_ROW_HOURS: f64 = 27.0 / 64.0;
+/// The field's second find rate, 0.634, gives its 8 rows an hour on four GPUs.
+pub const FIND_ROW_HOURS: f64 = 0.45;
+/// Deviation of a row's time over its mean.
+const ROW_CV: f64 = 0.4;
+/// Loading a model before the first row.
+const START: Secs = Secs::minutes(6);
+const OWN: u32 = 8;
+const HELD: u32 = 4;
+const PARK: usize = 2;
+
+impl Setting {
+    /// The field's twelve shards, all rows still to do.
+    pub fn field(scenario: Scenario) -> Setting {
+        Setting::of(scenario, field_work(RESTORE_ROW_HOURS, FIND_ROW_HOURS))
+    }
+
+    /// The same shards, every row of this mean length in hours.
+    pub fn field_at(scenario: Scenario, row_hours: f64) -> Setting {
+        Setting::of(scenario, field_work(row_hours, row_hours))
+    }
+
+    pub fn of(scenario: Scenario, work: Vec<ShardWork>) -> Setting {
+        Setting {
+            scenario,
+            work,
+            own: OWN,
+            held: HELD,
+            park: PARK,
+            every: Secs::minutes(10),
+            limit: Secs::hours(600),
+            probe_fails: 0.0,
+        }
+    }
+
+    /// The user's own shards, as they stand.
+    ///
+    /// # Errors
+    /// Shards that this model of two lanes cannot hold.
+    pub fn of_policy(scenario: Scenario, policy: &Policy) -> Result<Setting, String> {
+        let wide = policy.shards.iter().filter(|shard| shard.gpus != 1);
+        if let Some(first) = wide.clone().next() {
+            return Err(format!(
+                "{} shard(s) want several GPUs (first: {}), and the campaigns of two lanes know \
+                 shards of one GPU only",
+                wide.count(),
+                first.id
+            ));
+        }
+        let work = policy.shards.iter().map(|shard| ShardWork {
+            id: shard.id.clone(),
+            rows: shard.rows,
+            done: 0,
+            row_hours: shard.row_time.as_f64() / 3600.0,
+            price: Money::ZERO,
+            cap: None,
+        });
+        let mut setting = Setting::of(scenario, work.collect());
+        if let Some(lanes) = &policy.lanes {
+            setting.own = lanes.own_gpus.unwrap_or(OWN).max(1);
+            setting.park = lanes.park;
+        }
+        // As in the field: half of the lane is another session's.
+        setting.held = setting.own / 2;
+        Ok(setting)
+    }
+
+    /// GPUs of own that are not held for good.
+    pub fn own_free(&self) -> u32 {
+        self.own.saturating_sub(self.held)
+    }
+
+    /// The row times of a seed, by shard: what each shard's rows take is the same under every
+    /// policy.
+    pub fn tables(&self, seed: u64) -> Vec<Vec<Secs>> {
+        let rows = |(n, work): (usize, &ShardWork)| {
+            let mut rng = Rng::stream(seed, 1000 + n as u64);
+            let time = |_| {
+                let hours = rng.lognormal_cv(work.row_hours, ROW_CV);
+                Secs((hours * 3600.0).round().max(1.0) as i64)
+            };
+            (0..work.rows).map(time).collect()
+        };
+        self.work.iter().enumerate().map(rows).collect()
+    }
+
+    /// The least each shard takes: its rows that are left, and one start.
+    pub fn shortest(&self, tables: &[Vec<Secs>]) -> Vec<Secs> {
+        let each = |(work, rows): (&ShardWork, &Vec<Secs>)| {
+            let left = rows.iter().skip(work.done as usize).map(|row| row.0).sum::<i64>();
+            Secs(if left > 0 { left + START.0 } else { 0 })
+        };
+        self.work.iter().zip(tables).map(each).collect()
+    }
+
+    pub(super) fn table(
+        work: &ShardWork,
+        rows: &[Secs],
+        begins: crate::model::units::Time,
+    ) -> Table {
+        Table::of(rows.iter().copied())
+            .start_cost(START)
+            .row_cost(work.price)
+            .with_done(work.done, begins)
+    }
+
+    /// The policy that ticks, its shards in this order.
+    pub(super) fn policy(&self, order: &[usize], rules: Rules, park: usize) -> Policy {
+        let shards = order.iter().filter_map(|n| self.work.get(*n)).map(shard);
+        Policy {
+            project: "sim".to_owned(),
+            shards: shards.collect(),
+            tiers: Vec::new(),
+            lanes: Some(Lanes {
+                own: lane("own", OWN_PARTITION),
+                extra: lane("extra", EXTRA_PARTITION),
+                own_gpus: Some(self.own),
+                park,
+            }),
+            backfill: None,
+            rules,
+            slurm: SlurmSettings::default(),
+            logs: "/logs".into(),
+            notify: None,
+        }
+    }
+}
+
+/// The two lanes' GPUs are different ones here, so each lane has a partition of its own.
+pub(super) const OWN_PARTITION: &str = "own";
+pub(super) const EXTRA_PARTITION: &str = "gpu";
+
+fn lane(qos: &str, partition: &str) -> LaneSpec {
+    LaneSpec { qos: Some(qos.to_owned()), partition: Some(partition.to_owned()), account: None }
+}
+
+fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
+    let family = |name: &'static str, rows: &'static [u32], row_hours: f64, price: Money| {
+        rows.iter().enumerate().map(move |(n, rows)| ShardWork {
+            id: ShardId::new(name, &format!("s{n}")),
+            rows: *rows,
+            done: 0,
+            row_hours,
+            price,
+            cap: None,
+        })
+    };
+    // $0.27 and $0.08: restore_s0 and find_s0 (policy.md section 4).
+    family("restore", &RESTORE_ROWS, restore, Money(270_000_000))
+        .chain(family("find", &FIND_ROWS, find, Money(80_000_000)))
+        .collect()
+}
+
+fn shard(work: &ShardWork) -> Shard {
+    Shard {
+        restart_stalled: false,
+        id: work.id.clone(),
+        index: 0,
+        lab: "lab".to_owned(),
+        launch: Launch::Command(String::new()),
+        workdir: "/".into(),
+        gpus: 1,
+        cpus: None,
+        mem: None,
+        min_tier: None,
+        submit: SubmitMode::Queued,
+        args: Vec::new(),
+        time: None,
+        rows: work.rows,
+        row_time: Secs((work.row_hours * 3600.0).round().max(1.0) as i64),
+        done: RowsIn::Glob(String::new()),
+        cost: Some(CostIn::Jsonl { path: "/ledger".into(), field: "usd".to_owned() }),
+        cap: work.cap,
+        oom: Vec::new(),
+        log_dir: "/logs".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_field_s_campaign_has_its_472_rows_and_27_hour_shard() {
+        let field = Setting::field(Scenario::Seed);
+        assert_eq!(field.work.iter().map(|w| w.rows).sum::<u32>(), 299 + 173);
+        let hours = field.work.iter().map(|w| f64::from(w.rows) * w.row_hours);
+        assert!((hours.fold(0.0, f64::max) - 27.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn row_times_depend_on_the_seed_and_have_the_asked_mean() {
+        let field = Setting::field(Scenario::Seed);
+        assert_eq!(field.tables(3), field.tables(3));
+        assert_ne!(field.tables(3), field.tables(4));
+        let sum: i64 = (0..50).flat_map(|seed| field.tables(seed)).flatten().map(|s| s.0).sum();
+        let hours = sum as f64 / 3600.0 / 50.0;
+        let asked: f64 = field.work.iter().map(|w| f64::from(w.rows) * w.row_hours).sum();
+        assert!((hours / asked - 1.0).abs() < 0.02, "{hours} {asked}");
+    }
+}
