@@ -3,13 +3,11 @@
 //! and let back afterwards.
 
 use crate::model::cluster::{JobState, Node, NodeGpus};
-use crate::model::observation::Cluster;
-use crate::model::policy::Policy;
 use crate::model::reason::Reason;
 use crate::model::request::Change;
 use crate::model::state::{Attempt, Pin, ShardRecord, State};
 
-use super::ask::ask;
+use super::ask::{Ask, ask};
 use super::bad_nodes;
 use super::census::Census;
 use super::dispatch::Start;
@@ -65,9 +63,9 @@ pub fn whole_wait(
         return None;
     }
     let min_tier = state.shards[shard].min_tier;
-    let unfit = ask(policy, &policy.shards[shard], min_tier, cluster).exclude;
-    let all = union(&union(&kept, &unfit), &users_own(&policy.shards[shard].args));
-    (!leaves_one(policy, cluster, shard, min_tier, &all, |_| true)).then(|| {
+    let asked = ask(policy, &policy.shards[shard], min_tier, cluster);
+    let all = union(&union(&kept, &asked.exclude), &users_own(&policy.shards[shard].args));
+    (!leaves_one(moment, state, shard, &asked, &all, |_| true)).then(|| {
         let holder = state.shards.iter().find(|record| record.reservation.is_some());
         Reason::QueueWait {
             rank: 0,
@@ -80,16 +78,22 @@ pub fn whole_wait(
 /// Do these exclusions leave a node that could ever hold the shard? Slurm would refuse a submission
 /// that has none, for good.
 fn leaves_one(
-    policy: &Policy,
-    cluster: &Cluster,
+    moment: &Moment<'_>,
+    state: &State,
     shard: usize,
-    min_tier: Option<u32>,
+    asked: &Ask,
     exclude: &[String],
     also: impl Fn(&Node) -> bool,
 ) -> bool {
+    let Moment { policy, cluster, .. } = *moment;
     let spec = &policy.shards[shard];
-    let min = min_tier.or(spec.min_tier);
+    let min = state.shards[shard].min_tier.or(spec.min_tier);
+    // `gpu:<model>:<n>`: no other model will do, however good.
+    let named = asked.gres.strip_prefix("gpu:").and_then(|rest| rest.split_once(':'));
     let good = |gpus: &NodeGpus| {
+        if let Some((model, _)) = named {
+            return gpus.model.as_deref().is_some_and(|m| m.eq_ignore_ascii_case(model));
+        }
         let tier = gpus.model.as_deref().and_then(|model| policy.tier_of(model));
         min.is_none_or(|min| tier.is_some_and(|tier| tier.rank >= min))
     };
@@ -127,10 +131,10 @@ pub fn nodes_for(
     if avoided.is_empty() {
         return nodes;
     }
-    let unfit = ask(policy, spec, min_tier, cluster).exclude;
+    let asked = ask(policy, spec, min_tier, cluster);
     let wider = union(&nodes, &avoided);
-    let all = union(&union(&wider, &unfit), &users_own(&spec.args));
-    if leaves_one(policy, cluster, shard, min_tier, &all, bad_nodes::is_usable) {
+    let all = union(&union(&wider, &asked.exclude), &users_own(&spec.args));
+    if leaves_one(moment, state, shard, &asked, &all, bad_nodes::is_usable) {
         nodes = wider;
     }
     nodes
