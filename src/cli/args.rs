@@ -72,6 +72,12 @@ pub enum Command {
         /// Draw anew every two seconds, until interrupted
         #[arg(long, conflicts_with = "check")]
         watch: bool,
+        /// When the rest is done and what it costs: the middle and the 90 % range, by simulation
+        #[arg(long, conflicts_with_all = ["check", "watch", "filter"])]
+        forecast: bool,
+        /// What the cluster is like in the forecast
+        #[arg(long, value_name = "NAME", default_value = "seed", requires = "forecast")]
+        scenario: String,
     },
     /// Why a shard is (not) running
     Why { shard: String },
@@ -111,6 +117,9 @@ pub struct Simulate {
     /// own-only, v3, v4, v4.1, now; with --labs or --trace skip, reserve [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub policies: Vec<String>,
+    /// The rest of the campaign from where it stands, instead of the whole of it
+    #[arg(long, conflicts_with_all = ["field", "labs", "trace"])]
+    pub from_state: bool,
     /// The field report's twelve shards, also where there is a shards.toml
     #[arg(long)]
     pub field: bool,

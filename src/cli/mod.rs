@@ -11,6 +11,7 @@ mod doctor;
 mod doctor_cluster;
 pub mod exit;
 pub mod figures;
+mod forecast;
 mod log;
 mod reconcile;
 mod repeat;
@@ -37,8 +38,11 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Tick { dry_run: false } => tick::run(cx),
         Command::Tick { dry_run: true } => tick::dry_run(cx),
         Command::Loop { every, until_done } => repeat::run(cx, *every, *until_done),
+        Command::Status { forecast: true, scenario, .. } => {
+            forecast::run(cx, simulate::scenario(scenario)?)
+        }
         Command::Status { filter, watch: true, .. } => status::watch(cx, filter),
-        Command::Status { filter, check, watch: false } => status::run(cx, filter, *check),
+        Command::Status { filter, check, .. } => status::run(cx, filter, *check),
         Command::Usage { lab } => usage::run(cx, lab.as_deref()),
         Command::Why { shard } => why::run(cx, shard),
         Command::Cap { command: args::Cap::Set { target, amount } } => cap::set(cx, target, amount),

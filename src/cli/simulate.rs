@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::config;
 use crate::output::simulate::{Difference, Mean, PolicyView, SCHEMA, Simulation, text};
 use crate::study::Ran;
+use crate::study::forecast::rest;
 use crate::study::many::{Orders, Summary, longer_by, run_all, summary};
 use crate::study::method::{METHODS, Method, by_name};
 use crate::study::scenario::Scenario;
@@ -42,11 +43,13 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
 
 /// The user's shards where there is a shards.toml, else the field's.
 fn setting(cx: &Context, asked: &Simulate) -> Result<(Setting, String), Stop> {
-    let scenario = Scenario::parse(&asked.scenario).ok_or_else(|| {
-        let known: Vec<&str> = Scenario::ALL.iter().map(|s| s.word()).collect();
-        let text = format!("there is no scenario `{}`", asked.scenario);
-        Stop::usage(text, &format!("scenarios: {}", known.join(", ")))
-    })?;
+    let scenario = scenario(&asked.scenario)?;
+    if asked.from_state {
+        let campaign = cx.campaign()?;
+        let rest = rest(scenario, &campaign.loaded.policy, &cx.look(&campaign)?);
+        let path = campaign.loaded.path.display();
+        return Ok((rest.setting, format!("what is left of {path}")));
+    }
     let field = || (Setting::field(scenario), "the field's campaign".to_owned());
     if asked.field {
         return Ok(field());
@@ -61,6 +64,14 @@ fn setting(cx: &Context, asked: &Simulate) -> Result<(Setting, String), Stop> {
         Stop::usage(text, "simulate --field shows the policies on twelve shards of one GPU")
     })?;
     Ok((setting, loaded.path.display().to_string()))
+}
+
+pub(super) fn scenario(word: &str) -> Result<Scenario, Stop> {
+    Scenario::parse(word).ok_or_else(|| {
+        let known: Vec<&str> = Scenario::ALL.iter().map(|s| s.word()).collect();
+        let text = format!("there is no scenario `{word}`");
+        Stop::usage(text, &format!("scenarios: {}", known.join(", ")))
+    })
 }
 
 /// The policies of these names, each once; all where none is named.
@@ -155,7 +166,7 @@ fn view(
         scenario_says: setting.scenario.sentence().to_owned(),
         shards_of,
         shards: setting.work.len(),
-        rows: setting.work.iter().map(|work| u64::from(work.rows)).sum(),
+        rows: setting.work.iter().map(|work| u64::from(work.rows.saturating_sub(work.done))).sum(),
         own_gpus: setting.own,
         own_gpus_held_by_others: setting.held,
         park_own: setting.park,

@@ -9,6 +9,7 @@ pub mod differences;
 pub mod doctor;
 pub mod evidence;
 pub mod fault;
+pub mod forecast;
 pub mod format;
 pub mod journal;
 pub mod layout;

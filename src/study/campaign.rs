@@ -11,7 +11,7 @@ use super::conserved;
 use super::measures::{Measures, measure};
 use super::method::Method;
 use super::path::Path;
-use super::setting::{EXTRA_PARTITION, OWN_PARTITION, Setting};
+use super::setting::{EXTRA_PARTITION, OWN_PARTITION, Setting, ShardWork};
 use super::world::{World, read_at};
 
 /// Any moment would do: the hour of the day is the scenario's, not the clock's.
@@ -39,6 +39,28 @@ pub struct Ran {
 /// of babysit, never of the setting.
 pub fn run(setting: &Setting, method: &Method, seed: u64) -> Result<Ran, String> {
     go(setting, method, seed, true).map(|(ran, _)| ran)
+}
+
+/// Hours until each shard of the setting is done.
+///
+/// # Errors
+/// As of `run`; and a campaign that had not ended after `Setting::limit`.
+pub(super) fn finish_times(
+    setting: &Setting,
+    method: &Method,
+    seed: u64,
+) -> Result<Vec<f64>, String> {
+    let (_, world) = go(setting, method, seed, true)?;
+    let rows = &world.cluster.work;
+    let end = |work: &ShardWork| {
+        let at = rows.finished_at(rows.index_of(&work.id.to_string())?)?;
+        Some(at.since(BEGINS).as_f64() / 3600.0)
+    };
+    let ends: Option<Vec<f64>> = setting.work.iter().map(end).collect();
+    ends.ok_or_else(|| {
+        let hours = setting.limit.0 / 3600;
+        format!("with scenario {} it has not ended after {hours} h", setting.scenario.word())
+    })
 }
 
 /// `leave_out`: cycles in which there is nothing to decide are not run, which changes nothing but

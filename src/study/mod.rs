@@ -3,6 +3,7 @@
 mod bound;
 mod campaign;
 mod conserved;
+pub mod forecast;
 pub mod lab_mix;
 pub mod many;
 pub mod measures;

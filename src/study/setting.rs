@@ -50,7 +50,7 @@ const RESTORE_ROW_HOURS: f64 = 27.0 / 64.0;
 /// The field's second find rate, 0.634, gives its 8 rows an hour on four GPUs.
 pub const FIND_ROW_HOURS: f64 = 0.45;
 /// Deviation of a row's time over its mean.
-const ROW_CV: f64 = 0.4;
+pub(super) const ROW_CV: f64 = 0.4;
 /// Loading a model before the first row.
 const START: Secs = Secs::minutes(6);
 const OWN: u32 = 8;

@@ -1,0 +1,119 @@
+//! The rest of a campaign from where it stands: when each shard is done, what it costs, and how
+//! likely a cap is in the way.
+//!
+//! Rates are what was measured so far, and as uncertain as the few rows behind them make them.
+
+use crate::model::policy::{Policy, SubmitMode};
+use crate::model::state::{Gate, State};
+use crate::model::units::Money;
+use crate::planning::lpt::Lpt;
+use crate::planning::measure::{is_done, rows_left};
+use crate::sim::Rng;
+
+use super::campaign::finish_times;
+use super::method::Method;
+use super::scenario::Scenario;
+use super::setting::{ROW_CV, Setting, ShardWork};
+
+/// One shard's part of what is left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Left {
+    /// Index in the policy.
+    pub shard: usize,
+    pub rows: u32,
+    /// Rows behind the measured rates.
+    pub seen: u32,
+    pub spent: Money,
+    /// Dollars a row so far; `None` where nothing was spent yet.
+    pub price: Option<f64>,
+    pub cap: Option<Money>,
+}
+
+/// What is forecast, and from what.
+#[derive(Debug, Clone)]
+pub struct Rest {
+    pub setting: Setting,
+    pub left: Vec<Left>,
+    /// Shards that wait for a person, or for several GPUs, which this model of lanes does not know.
+    pub left_out: Vec<usize>,
+}
+
+/// One possible future: hours and dollars by `Rest::left`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Future {
+    pub ends: Vec<f64>,
+    pub costs: Vec<f64>,
+}
+
+/// `state` must have been aligned with `policy`.
+pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
+    let lpt = Lpt::new(policy, state);
+    let (mut work, mut left, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, (shard, record)) in policy.shards.iter().zip(&state.shards).enumerate() {
+        if is_done(shard, record) || matches!(record.gate, Gate::Cancelled { .. }) {
+            continue;
+        }
+        let person = matches!(record.gate, Gate::Held { .. } | Gate::Refused { .. });
+        if person
+            || record.over_cap.is_some()
+            || shard.gpus != 1
+            || shard.submit == SubmitMode::Placed
+        {
+            left_out.push(i);
+            continue;
+        }
+        let done = record.progress.rows.min(shard.rows);
+        let spent = record.progress.spent.unwrap_or_default();
+        let price = (done > 0 && spent > Money::ZERO).then(|| spent.dollars() / f64::from(done));
+        let each = lpt.seconds_per_row.get(i).copied().unwrap_or(shard.row_time.as_f64());
+        work.push(ShardWork {
+            id: shard.id.clone(),
+            rows: shard.rows,
+            done,
+            row_hours: each.max(1.0) / 3600.0,
+            price: Money::ZERO,
+            cap: None,
+        });
+        let cap = state.cap_of(&shard.id, shard.cap);
+        let (rows, seen) = (rows_left(shard, record), record.pace.rows);
+        left.push(Left { shard: i, rows, seen, spent, price, cap });
+    }
+    let mut setting = Setting::of(scenario, work);
+    match (&policy.lanes, state.learned.own_lane) {
+        (Some(lanes), lane) => {
+            let size = lanes.own_gpus.or(lane.and_then(|lane| lane.size));
+            setting.own = size.unwrap_or(setting.own).max(1);
+            // Those who are in it now are taken to stay; the scenario's visitors come and go.
+            let others = lane.map_or(setting.own / 2, |lane| lane.running_others);
+            setting.held = others.min(setting.own - 1);
+            setting.park = lanes.park;
+        }
+        // No lanes: as many GPUs as were at hand, for good.
+        (None, _) => {
+            setting.scenario = Scenario::None;
+            setting.own = state.learned.gpus_at_hand.max(1);
+            setting.held = 0;
+        }
+    }
+    Rest { setting, left, left_out }
+}
+
+/// # Errors
+/// As of a campaign; and one that does not end.
+pub fn future(rest: &Rest, method: &Method, seed: u64) -> Result<Future, String> {
+    let mut rng = Rng::stream(seed, 30);
+    let mut setting = rest.setting.clone();
+    let mut costs = Vec::with_capacity(rest.left.len());
+    for (work, left) in setting.work.iter_mut().zip(&rest.left) {
+        // The mean over n rows is off by CV / sqrt(n); without a row the guess is off by CV.
+        let off = ROW_CV / f64::from(left.seen.max(1)).sqrt();
+        work.row_hours *= rng.lognormal_cv(1.0, off);
+        let behind = f64::from(work.done.max(1));
+        let spread = ROW_CV * (1.0 / behind + 1.0 / f64::from(left.rows.max(1))).sqrt();
+        let factor = rng.lognormal_cv(1.0, spread);
+        let more = left.price.unwrap_or(0.0) * f64::from(left.rows) * factor;
+        costs.push(left.spent.dollars() + more);
+    }
+    let ends = finish_times(&setting, method, seed)?;
+    Ok(Future { ends, costs })
+}
