@@ -49,6 +49,7 @@ fn shard(i: usize, mode: SubmitMode) -> Shard {
         cost: None,
         cap: None,
         oom: Vec::new(),
+        restart_stalled: false,
         log_dir: "/logs".into(),
         id,
     }

@@ -84,8 +84,31 @@ fn slipped(text: &str, at: usize, length: usize, insert: &str, keep: bool) -> St
     head + insert + &chars.iter().skip(tail).collect::<String>()
 }
 
+/// `usual`, or as many as $PROPTEST_CASES says (scripts/fuzz).
+fn cases(usual: u32) -> u32 {
+    const UNSET: u32 = 256;
+    Some(ProptestConfig::default().cases).filter(|wish| *wish != UNSET).unwrap_or(usual)
+}
+
+/// Loads a file of these bytes; what comes of it, if it is not panic, is one of two things.
+#[allow(clippy::disallowed_methods, reason = "the test makes its own broken files")]
+fn is_told_or_taken(bytes: &[u8]) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("shards.toml");
+    std::fs::write(&path, bytes).expect("written");
+    match config::load(&path) {
+        Ok(loaded) => assert!(!loaded.policy.shards.is_empty()),
+        Err(faults) => assert!(!faults.faults.is_empty()),
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(400), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_told_or_taken(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        is_told_or_taken(&bytes);
+    }
 
     #[test]
     #[allow(clippy::disallowed_methods, reason = "the test makes its own broken files")]

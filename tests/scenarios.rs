@@ -5,6 +5,8 @@ mod backfill;
 #[allow(dead_code, reason = "shared with the random campaigns")]
 #[path = "scenarios/bills.rs"]
 mod bills;
+#[path = "scenarios/cautions.rs"]
+mod cautions;
 #[path = "scenarios/field.rs"]
 mod field;
 #[allow(dead_code, reason = "shared with the random campaigns")]

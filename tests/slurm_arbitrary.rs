@@ -58,8 +58,14 @@ fn table(headers: &[&str], separator: &str, last: bool, body: &str) -> String {
     format!("{}{end}\n{body}", headers.join(separator))
 }
 
+/// `usual`, or as many as $PROPTEST_CASES says (scripts/fuzz).
+fn cases(usual: u32) -> u32 {
+    const UNSET: u32 = 256;
+    Some(ProptestConfig::default().cases).filter(|wish| *wish != UNSET).unwrap_or(usual)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(cases(512)))]
 
     #[test]
     fn tables(body in text()) {

@@ -27,6 +27,7 @@ fn all() -> Vec<Reason> {
             Reason::InSlurm { .. } | Reason::Stopping { .. } | Reason::SubmitBudget { .. } => {}
             Reason::SlurmBusy { .. } | Reason::Collecting { .. } | Reason::QueueWait { .. } => {}
             Reason::FitNodesDown | Reason::NoCpusOrMemory | Reason::Submitted => {}
+            Reason::BreakerOpen { .. } | Reason::Stalled { .. } => {}
         }
     }
     let pending = |lane, parked, slurm: &str| Reason::PendingInSlurm {
@@ -66,6 +67,8 @@ fn all() -> Vec<Reason> {
         Reason::Stopping { job },
         Reason::SubmitBudget { rank: 53 },
         Reason::SlurmBusy { said },
+        Reason::BreakerOpen { refused: 3, said: "sbatch: error: Invalid qos".into() },
+        Reason::Stalled { node: "gpu07".into(), since: NOW - Secs::hours(3) },
         Reason::Collecting { node: "p1".into(), tier: "rtx4090".into(), have: 1, need: 2 },
         Reason::QueueWait { rank: 2, ahead: Some("find/s0".into()), idle_but_reserved: 1 },
         Reason::FitNodesDown,
@@ -108,6 +111,8 @@ fn every_reason_has_a_sentence() {
         babysit has asked Slurm to end its job 152012.
         53rd in line; the share of submissions of this tick was used up.
         Put off to the next tick: Socket timed out
+        Not tried: Slurm refused 3 submissions of its family in a row, the last one with: sbatch: error: Invalid qos
+        Runs on gpu07, but has finished no row for 3 h.
         First in line: collects rtx4090 GPUs on p1, 1 of 2 so far.
         2nd in line; every GPU it may use is taken, and find/s0 is ahead of it (1 GPU idle, but reserved for another).
         Every node that could hold it is down or drained.

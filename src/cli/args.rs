@@ -96,6 +96,10 @@ pub enum Command {
     Cancel(Targets),
     /// Clear a failure count and queue again
     Retry(Targets),
+    /// What Slurm and the state disagree on; settles what it can prove
+    Reconcile,
+    /// Whether ticks can work here, and the crontab line to install
+    Doctor,
     /// What was decided, why, and what came of it
     Log { shard: Option<String> },
     /// Policies side by side on a simulated cluster; asks Slurm nothing

@@ -14,10 +14,14 @@ pub struct Keep<'a> {
 
 impl Checkpoint for Keep<'_> {
     fn save(&mut self, state: &mut State) -> anyhow::Result<()> {
-        let mut next = state.clone();
-        next.generation = next.generation.saturating_add(1);
-        state.generation = self.locked.save(&next)?;
+        self.locked.host().clone_into(&mut state.host);
+        // The store counts: what is saved gets the number after the file's.
+        state.generation = self.locked.save(state)?;
         Ok(())
+    }
+
+    fn still_ours(&mut self) -> anyhow::Result<()> {
+        Ok(self.locked.still_ours()?)
     }
 
     fn journal(&mut self, events: &[Event]) {

@@ -49,7 +49,7 @@ impl Context<'_> {
         }
     }
 
-    fn aligned(&self, campaign: &Campaign, found: Option<State>) -> State {
+    pub fn aligned(&self, campaign: &Campaign, found: Option<State>) -> State {
         let policy = &campaign.loaded.policy;
         let fresh = || State::new(&policy.project, &format!("{:012x}", (self.seed)() >> 16));
         let mut state = found.unwrap_or_else(fresh);
@@ -70,8 +70,18 @@ impl Context<'_> {
     /// The state under its lock; `Busy` at once where a tick holds it.
     pub fn lock(&self, campaign: &Campaign, wait: Duration) -> Result<(Locked, State), Stop> {
         let mut locked = campaign.store.lock(wait)?;
+        let state = self.load(campaign, &mut locked)?;
+        Ok((locked, state))
+    }
+
+    pub fn load(&self, campaign: &Campaign, locked: &mut Locked) -> Result<State, Stop> {
         let found = locked.load()?;
-        Ok((locked, self.aligned(campaign, found)))
+        Ok(self.aligned(campaign, found))
+    }
+
+    /// The lock alone: what is under it may be unreadable.
+    pub fn locked_patiently(&self, campaign: &Campaign) -> Result<Locked, Stop> {
+        Ok(campaign.store.lock(PATIENCE)?)
     }
 
     /// For what a person asked: waits for the tick in hand.

@@ -20,8 +20,18 @@ pub struct Cycle {
 /// Loads, ticks, saves. A lock that another tick holds is not waited for.
 pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     let policy = &campaign.loaded.policy;
-    let (mut locked, mut state) = cx.lock(campaign, Duration::ZERO)?;
-    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)());
+    let mut locked = campaign.store.lock(Duration::ZERO)?;
+    let now = (cx.clock)();
+    let budget = Duration::from_secs(policy.rules.tick_budget.0.unsigned_abs());
+    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
+    // Slurm thinks while a large state is read.
+    let (state, looked) = std::thread::scope(|scope| {
+        let probes = scope.spawn(|| engine::look(policy, &mut slurm));
+        let state = cx.load(campaign, &mut locked);
+        (state, probes.join())
+    });
+    let mut state = state?;
+    let looked = looked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let mut files = Files::new(locked.read_cache().as_deref());
     let mut keep = Keep { locked: &mut locked, trouble: None };
     let mut hands = Hands {
@@ -29,10 +39,10 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
         slurm: &mut slurm,
         progress: &mut files,
         checkpoint: &mut keep,
-        now: (cx.clock)(),
+        now,
         seed: (cx.seed)(),
     };
-    let report = engine::tick(&mut hands, &mut state);
+    let report = engine::tick_on(&mut hands, &mut state, looked);
     if let Some(trouble) = &keep.trouble {
         cx.talk.say(trouble);
     }

@@ -7,10 +7,13 @@ mod check_cluster;
 mod checkpoint;
 pub mod context;
 pub mod cycle;
+mod doctor;
+mod doctor_cluster;
 pub mod exit;
 pub mod figures;
 mod forecast;
 mod log;
+mod reconcile;
 mod repeat;
 mod simulate;
 mod simulate_placement;
@@ -48,6 +51,8 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Release(targets) => wishes::run(cx, Wish::Release, &targets.targets),
         Command::Cancel(targets) => wishes::run(cx, Wish::Cancel, &targets.targets),
         Command::Retry(targets) => wishes::run(cx, Wish::Retry, &targets.targets),
+        Command::Reconcile => reconcile::run(cx),
+        Command::Doctor => doctor::run(cx),
         Command::Simulate(asked) => simulate::run(cx, asked),
         Command::Log { shard } => log::run(cx, shard.as_deref()),
     }

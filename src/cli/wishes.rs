@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::engine::Checkpoint;
 use crate::model::request::Asked;
 use crate::model::state::{Gate, State};
+use crate::planning::breaker;
 use crate::planning::event::{Event, What};
 use crate::planning::person::{Answer, Wish, wish};
 use crate::slurm::Slurm;
@@ -26,6 +27,18 @@ pub fn run(cx: &Context, wanted: Wish, targets: &[String]) -> Result<Exit, Stop>
         let (shard, record) = (&policy.shards[i], &mut state.shards[i]);
         answers.push((shard.id.clone(), wish(wanted, shard, record, &by, now)));
     }
+    // A person who says "try again" means the family's breaker, too.
+    let closed = if wanted == Wish::Retry {
+        let families = chosen.iter().map(|&i| policy.shards[i].id.family.as_str());
+        breaker::close(&mut state, families)
+    } else {
+        Vec::new()
+    };
+    for (id, answer) in &mut answers {
+        if closed.contains(&id.family) && matches!(answer, Answer::Already(_)) {
+            *answer = Answer::Done("is tried again, with its family".into());
+        }
+    }
     let event = |(id, answer): &(_, Answer)| match answer {
         Answer::Done(text) => {
             let what = What::Person { by: by.clone(), did: text.clone() };
@@ -33,7 +46,8 @@ pub fn run(cx: &Context, wanted: Wish, targets: &[String]) -> Result<Exit, Stop>
         }
         Answer::Already(_) | Answer::Refused(_) => None,
     };
-    let events: Vec<Event> = answers.iter().filter_map(event).collect();
+    let mut events: Vec<Event> = answers.iter().filter_map(event).collect();
+    events.extend(closed.iter().map(|family| breaker::closed(family, &by, now)));
     if !events.is_empty() {
         let mut keep = Keep { locked: &mut locked, trouble: None };
         keep.save(&mut state).map_err(|error| Stop::failed("state", format!("{error:#}")))?;

@@ -51,6 +51,7 @@ pub(super) struct Settings {
     pub cost: Field<RawCost>,
     pub cap: Field<Money>,
     pub oom: Field<Vec<String>>,
+    pub restart_stalled: Field<bool>,
 }
 
 #[derive(Debug)]
@@ -152,6 +153,7 @@ fn settings(s: &Section<'_>, sink: &mut Sink, base: &Path, laned: Laned) -> Sett
         cost: cost_in(s, sink),
         cap: s.read(sink, "cap", values::cap),
         oom: s.read_list(sink, "oom", false, values::regex),
+        restart_stalled: s.read(sink, "restart_stalled", values::yes_or_no),
     };
     if !settings.command.is_absent() && !settings.script.is_absent() {
         let hint = "keep the one that starts the shard";

@@ -158,6 +158,7 @@ fn resolve(
         slurm_args: &slurm.args,
         tiers: &tiers,
         labs: labs.as_ref(),
+        restart_stalled: rules.restart_stalled,
     };
     let shards = shards::resolve(&families, &context, sink);
     clashes::between_shards(&shards, sink);

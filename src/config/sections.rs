@@ -18,6 +18,8 @@ use crate::model::units::{Secs, Tflops};
 const TIMEOUT: Secs = Secs(30);
 /// K where the file does not say (policy.md section 3).
 const PARK: u32 = 2;
+/// Shortest `tick_budget`: the probes alone may take as long as one command's time limit.
+const TICK_BUDGET_LEAST: Secs = Secs(30);
 /// Longest back-off there is (contract.md, `backoff`); a first one beyond it makes no sense.
 const BACKOFF_MOST: Secs = Secs::hours(1);
 
@@ -213,6 +215,14 @@ pub(super) fn rules(top: &Section<'_>, sink: &mut Sink) -> Rules {
             "the wait doubles up to 1h by itself",
         );
     }
+    let tick_budget = s.read(sink, "tick_budget", values::duration);
+    if tick_budget.get().is_some_and(|b| *b < TICK_BUDGET_LEAST) {
+        sink.fault(
+            "policy.tick_budget",
+            "is shorter than 30s",
+            "Slurm's own messages come after 10 to 20 s; give a tick at least 30s",
+        );
+    }
     Rules {
         reservation_charge: s
             .read(sink, "reservation_charge", |v| values::one_of(v, &charges))
@@ -228,6 +238,11 @@ pub(super) fn rules(top: &Section<'_>, sink: &mut Sink) -> Rules {
         newcomer_floor: s
             .read(sink, "newcomer", |v| values::one_of(v, &[("floor", true), ("zero", false)]))
             .or(d.newcomer_floor),
+        breaker: s.read(sink, "breaker", |v| whole(v, 1, u32::MAX)).or(d.breaker),
+        node_deaths: s.read(sink, "node_deaths", |v| whole(v, 1, u32::MAX)).or(d.node_deaths),
+        node_rest: s.read(sink, "node_rest", values::duration).or(d.node_rest),
+        restart_stalled: s.read(sink, "restart_stalled", values::yes_or_no).or(d.restart_stalled),
+        tick_budget: tick_budget.or(d.tick_budget),
         reserve: d.reserve,
         lanes: d.lanes,
     }

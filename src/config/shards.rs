@@ -30,6 +30,8 @@ pub(super) struct Context<'a> {
     pub slurm_args: &'a [String],
     pub tiers: &'a [Tier],
     pub labs: Option<&'a BTreeSet<String>>,
+    /// What `[policy]` says for all.
+    pub restart_stalled: bool,
 }
 
 /// Layers with every check done: what is left is filling in a shard's name.
@@ -42,6 +44,7 @@ struct Ready<'a> {
     submit: SubmitMode,
     args: Vec<String>,
     oom: Vec<String>,
+    restart_stalled: bool,
     rows: u32,
     done: &'a RawRows,
 }
@@ -176,6 +179,7 @@ fn ready<'a>(layers: Layers<'a>, ctx: &Context<'_>, sink: &mut Sink) -> Option<R
         submit,
         args,
         oom: layers.both(|s| &s.oom),
+        restart_stalled: *layers.get(|s| &s.restart_stalled).unwrap_or(&ctx.restart_stalled),
         rows: *layers.get(|s| &s.rows)?,
         done: layers.get(|s| &s.done)?,
     })
@@ -266,6 +270,7 @@ impl Ready<'_> {
             }),
             cap: l.get(|s| &s.cap).copied().filter(|cap| *cap > Money::ZERO),
             oom: self.oom.clone(),
+            restart_stalled: self.restart_stalled,
             log_dir: [ctx.logs, Path::new(family), Path::new(name)].iter().collect::<PathBuf>(),
         }
     }

@@ -156,6 +156,13 @@ pub(super) fn one_of<T: Copy>(value: &DeValue<'_>, choices: &[(&str, T)]) -> Par
     }
 }
 
+pub(super) fn yes_or_no(value: &DeValue<'_>) -> Parsed<bool> {
+    match value {
+        DeValue::Boolean(yes) => Ok(*yes),
+        other => wrong_type(other, "true or false", "true"),
+    }
+}
+
 pub(super) fn regex(text: &str) -> Parsed<String> {
     match regex::Regex::new(text) {
         Ok(_) => Ok(text.to_owned()),

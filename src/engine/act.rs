@@ -6,15 +6,34 @@ use crate::model::policy::Lane;
 use crate::model::request::{RefusalClass, Submitted};
 use crate::model::state::State;
 use crate::planning::apply::{self, Said};
+use crate::planning::breaker;
 use crate::planning::event::Event;
 use crate::planning::plan::{Action, Plan, Submit, Target};
 
 use super::Hands;
 
-pub fn act(hands: &mut Hands<'_>, state: &mut State, plan: &Plan, events: &mut Vec<Event>) -> Said {
+/// What was said, and why it was broken off, if it was.
+pub fn act(
+    hands: &mut Hands<'_>,
+    state: &mut State,
+    plan: &Plan,
+    events: &mut Vec<Event>,
+) -> (Said, Option<String>) {
+    let mut lost: Option<String> = None;
     let mut said = Said::default();
     let mut stop = Brakes::default();
     for (at, action) in plan.actions.iter().enumerate() {
+        // Between two effects somebody on another host may have taken over, where the file
+        // system's locks do not reach across hosts.
+        if lost.is_none() {
+            lost = hands.checkpoint.still_ours().err().map(|error| format!("{error:#}"));
+        }
+        if let Some(text) = &lost {
+            if let Action::Submit(submit) = action {
+                apply::paused(state, submit, text);
+            }
+            continue;
+        }
         match action {
             Action::Cancel { jobs, .. } => {
                 said.answers.push((at, hands.slurm.cancel(&ids(jobs))));
@@ -29,17 +48,18 @@ pub fn act(hands: &mut Hands<'_>, state: &mut State, plan: &Plan, events: &mut V
                 };
                 said.answers.push((at, asked));
             }
-            Action::Submit(submit) => match stop.holds(submit) {
-                Some(text) => apply::paused(state, submit, text),
+            Action::Submit(submit) => match stop.holds(state, submit) {
+                Some(text) => apply::paused(state, submit, &text),
                 None => {
                     let outcome = hands.slurm.submit(&submit.request);
                     stop.heed(submit, &outcome);
-                    events.push(apply::submitted(state, submit, &outcome, hands.now));
+                    let rules = &hands.policy.rules;
+                    events.extend(apply::submitted(rules, state, submit, &outcome, hands.now));
                 }
             },
         }
     }
-    said
+    (said, lost)
 }
 
 fn ids(jobs: &[Target]) -> Vec<JobId> {
@@ -70,8 +90,12 @@ impl Brakes {
         }
     }
 
-    fn holds(&self, submit: &Submit) -> Option<&str> {
+    fn holds(&self, state: &State, submit: &Submit) -> Option<String> {
+        let family = &submit.id.family;
+        if breaker::is_open(&state.caution, family) {
+            return Some(format!("the submissions of {family} are refused"));
+        }
         let lane = self.lanes.iter().find(|(lane, _)| *lane == submit.attempt.lane);
-        self.all.as_deref().or(lane.map(|(_, text)| text.as_str()))
+        self.all.as_ref().or(lane.map(|(_, text)| text)).cloned()
     }
 }

@@ -1,9 +1,11 @@
 //! The only folder that sees planning AND the adapters: it carries out one cycle.
 
 mod act;
+mod reconcile;
 mod tick;
 
-pub use tick::{Hands, Outcome, Report, dry_run, tick};
+pub use reconcile::{Reconciled, reconcile};
+pub use tick::{Hands, Outcome, Report, dry_run, look, tick, tick_on};
 
 use crate::model::state::State;
 use crate::planning::event::Event;
@@ -12,6 +14,11 @@ use crate::planning::event::Event;
 pub trait Checkpoint {
     /// Durable when it returns. An error means that nothing more may be asked of Slurm.
     fn save(&mut self, state: &mut State) -> anyhow::Result<()>;
+    /// Asked before each effect. An error: another babysit is at work on this state by now, and
+    /// nothing more may be asked of Slurm.
+    fn still_ours(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
     /// The decision journal. Losing a line loses no state, so it cannot fail a cycle.
     fn journal(&mut self, events: &[Event]);
 }

@@ -1,12 +1,12 @@
 //! One cycle, phase by phase, in the order of policy.md section 2.
 
-use crate::model::observation::{Cluster, Observation};
+use crate::model::observation::{Cluster, Observation, Seen};
 use crate::model::policy::{Policy, SubmitMode};
 use crate::model::state::{State, TickOutcome, TickRecord};
 use crate::model::units::{Secs, Time};
 use crate::planning::event::{Event, What};
 use crate::planning::plan::{Action, Plan, Purpose};
-use crate::planning::reconcile::{Questions, questions};
+use crate::planning::questions::{Questions, questions};
 use crate::planning::roster::Roster;
 use crate::planning::{apply, check, plan};
 use crate::progress::Progress;
@@ -48,10 +48,21 @@ pub struct Report {
     pub events: Vec<Event>,
 }
 
+/// The two probes that a cycle starts with. They need no state, so they may run while it is read.
+pub fn look(policy: &Policy, slurm: &mut dyn Slurm) -> Seen<Cluster> {
+    slurm.look(scope(policy))
+}
+
 /// Runs one cycle on `state`, which the caller has loaded under the lock.
 pub fn tick(hands: &mut Hands<'_>, state: &mut State) -> Report {
+    let looked = look(hands.policy, hands.slurm);
+    tick_on(hands, state, looked)
+}
+
+/// The same after the probes, which the caller has made under the lock.
+pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) -> Report {
     state.align(hands.policy, hands.now);
-    let cluster = match hands.slurm.look(scope(hands.policy)) {
+    let cluster = match looked {
         Ok(cluster) => cluster,
         Err(gap) => return skip(hands, state, gap.to_string()),
     };
@@ -70,12 +81,16 @@ pub fn tick(hands: &mut Hands<'_>, state: &mut State) -> Report {
     if let Err(text) = intend(hands, state, &plan) {
         return fail(hands, state, plan, events, text);
     }
-    let said = act(hands, state, &plan, &mut events);
+    let (said, lost) = act(hands, state, &plan, &mut events);
     let moved = |action: &Action| matches!(action, Action::Update { .. });
     if plan.actions.iter().any(moved) || !said.answers.is_empty() {
         let after = hands.slurm.jobs(Scope::Mine);
         let jobs = after.as_deref().ok();
         events.extend(apply::verify(hands.policy, state, &plan, &said, jobs, hands.now));
+    }
+    if let Some(why) = lost {
+        let text = format!("broken off, nothing more was asked of Slurm: {why}");
+        return fail(hands, state, plan, events, text);
     }
     record(state, hands.now, TickOutcome::Ok);
     finish(hands, state, plan, events, Outcome::Ok)
@@ -85,7 +100,7 @@ pub fn tick(hands: &mut Hands<'_>, state: &mut State) -> Report {
 pub fn dry_run(hands: &mut Hands<'_>, state: &mut State) -> Report {
     state.align(hands.policy, hands.now);
     let report = |outcome, plan: Plan| Report { outcome, events: plan.events.clone(), plan };
-    let cluster = match hands.slurm.look(scope(hands.policy)) {
+    let cluster = match look(hands.policy, hands.slurm) {
         Ok(cluster) => cluster,
         Err(gap) => return report(Outcome::Skipped(gap.to_string()), Plan::default()),
     };
@@ -127,7 +142,7 @@ fn strangers_under_our_names(state: &State, cluster: &Cluster) -> Option<String>
 }
 
 /// Everything beyond the two probes that this cycle needs to know.
-fn observe(hands: &mut Hands<'_>, state: &State, cluster: Cluster) -> Observation {
+pub(super) fn observe(hands: &mut Hands<'_>, state: &State, cluster: Cluster) -> Observation {
     let roster = Roster::new(state, &cluster.jobs, cluster.me);
     let Questions { names, since, measure, logs } =
         questions(hands.policy, state, &roster, hands.now);

@@ -2,6 +2,9 @@
 //!
 //! No other folder of ours is used here, and no file, process, environment or clock.
 
+pub mod account;
+pub mod attempt;
+pub mod caution;
 pub mod cluster;
 pub mod id;
 pub mod observation;

@@ -114,6 +114,16 @@ pub struct Rules {
     pub max_submits_per_tick: usize,
     /// A lab that joins late starts at the lowest usage of the active labs.
     pub newcomer_floor: bool,
+    /// Refused submissions of one family in a row, after which no more of it are tried.
+    pub breaker: u32,
+    /// Deaths on one node after which it is kept out.
+    pub node_deaths: u32,
+    /// For how long; also how long a death counts.
+    pub node_rest: Secs,
+    /// What families without a `restart_stalled` of their own do.
+    pub restart_stalled: bool,
+    /// Longest that one tick may hold the lock.
+    pub tick_budget: Secs,
     /// Rank 1 that cannot start collects GPUs (policy.md section 6 c). Else it is skipped, the old
     /// head-of-line rule, which is kept so that the two can be compared.
     pub reserve: bool,
@@ -158,6 +168,11 @@ impl Default for Rules {
             submit_settle: Secs::minutes(5),
             max_submits_per_tick: 50,
             newcomer_floor: false,
+            breaker: 3,
+            node_deaths: 2,
+            node_rest: Secs::hours(1),
+            restart_stalled: false,
+            tick_budget: Secs::minutes(5),
             reserve: true,
             lanes: LaneRules::default(),
         }
@@ -199,6 +214,8 @@ pub struct Shard {
     pub cap: Option<Money>,
     /// More patterns (regular expressions, checked) for GPU out-of-memory in the job's log.
     pub oom: Vec<String>,
+    /// A job without a new row for far too long is ended and started again.
+    pub restart_stalled: bool,
     /// Folder of this shard's job output.
     pub log_dir: PathBuf,
 }

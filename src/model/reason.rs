@@ -104,4 +104,14 @@ pub enum Reason {
     NoCpusOrMemory,
     /// It is submitted in this cycle.
     Submitted,
+    /// Slurm refused so many of its family in a row that no more are tried.
+    BreakerOpen {
+        refused: u32,
+        said: String,
+    },
+    /// Running, and without a new row for far too long.
+    Stalled {
+        node: String,
+        since: Time,
+    },
 }

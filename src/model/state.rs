@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::cluster::{EndWord, JobState};
-use super::id::{JobId, ShardId, Token};
+pub use super::account::{Charge, ChargeKind, LabRecord, Owed, Reservation};
+pub use super::attempt::{Absence, Attempt, End, EndHow, Intent, Live, Mark, Pin, Slot, Stop};
+use super::caution::Caution;
+use super::id::{JobId, ShardId};
 use super::policy::{Lane, Policy};
 use super::reason::Reason;
-use super::units::{GpuSeconds, Money, Secs, Tflops, Time, Usage};
+use super::units::{GpuSeconds, Money, Secs, Time};
 
 /// One state per project and state file.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +27,9 @@ pub struct State {
     pub caps: BTreeMap<CapTarget, CapSet>,
     pub last_tick: Option<TickRecord>,
     pub learned: Learned,
+    pub caution: Caution,
+    /// The host whose babysit saved it last; empty before the first save.
+    pub host: String,
 }
 
 /// `family` or `family/shard`.
@@ -103,13 +108,6 @@ pub struct Alike {
     pub more: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LabRecord {
-    pub usage: Usage,
-    /// Usage it was given at its start (newcomer = "floor"), not charged for anything.
-    pub floor: Usage,
-}
-
 /// All that is known of one shard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShardRecord {
@@ -184,175 +182,6 @@ pub enum HeldWhy {
     HostMemory,
 }
 
-/// What Slurm has of this shard. Boxed, so that the many records that every rule of a cycle goes
-/// over stay small.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Slot {
-    Free,
-    /// sbatch was (or is about to be) called and its outcome is not known.
-    Submitting(Box<Intent>),
-    Live(Box<Live>),
-    /// Its job ended short of rows; late files are waited for.
-    Settling(Box<End>),
-}
-
-/// One try at a shard: all that was decided when it was submitted.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Attempt {
-    pub number: u32,
-    pub token: Token,
-    pub lane: Option<Lane>,
-    pub gpus: u32,
-    pub pin: Option<Pin>,
-    /// Finished rows when it was submitted.
-    pub rows_before: u32,
-    /// By our clock, before sbatch was called.
-    pub asked_at: Time,
-    /// The user whose babysitter submitted it (a lab may share one state).
-    pub uid: u32,
-    /// Nodes kept out for good: the user's own, and those with an unfit model (policy.md 6.1).
-    pub exclude: Vec<String>,
-}
-
-/// A placement chosen for a job.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pin {
-    pub node: String,
-    pub tier: String,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Intent {
-    pub attempt: Attempt,
-    /// Cycles since then in which Slurm answered and did not know the token.
-    pub looks: u32,
-    /// The first of them.
-    pub quiet_since: Option<Time>,
-    /// What the last sbatch said.
-    pub said: String,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Live {
-    pub attempt: Attempt,
-    pub job: JobId,
-    /// Slurm's own submit time; part of its identity where comments are lost.
-    pub submitted: Option<Time>,
-    pub state: JobState,
-    pub lane: Option<Lane>,
-    pub qos: String,
-    pub nodes: Vec<String>,
-    pub started: Option<Time>,
-    /// The tier it runs on, as far as Slurm shows it.
-    pub tier: Option<String>,
-    /// How often Slurm itself started it again.
-    pub restarts: u32,
-    /// Slurm's words for why it is pending.
-    pub reason: String,
-    /// Rows and moment of the last new row, for seconds per row.
-    pub mark: Option<Mark>,
-    /// Not in a healthy squeue since, and in how many of them.
-    pub absent: Option<Absence>,
-    /// babysit asked for its end, and why.
-    pub stop: Option<Stop>,
-}
-
-impl Live {
-    /// A job that Slurm took, before it was seen in any queue.
-    pub fn new(attempt: Attempt, job: JobId) -> Live {
-        Live {
-            lane: attempt.lane,
-            attempt,
-            job,
-            submitted: None,
-            state: JobState::Pending,
-            qos: String::new(),
-            nodes: Vec::new(),
-            started: None,
-            tier: None,
-            restarts: 0,
-            reason: String::new(),
-            mark: None,
-            absent: None,
-            stop: None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
-    pub rows: u32,
-    pub at: Time,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Absence {
-    pub since: Time,
-    pub looks: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stop {
-    OverCap,
-    Cancelled,
-    /// A second job with the same token.
-    Twin,
-    /// A pinned job that cannot start where it was sent.
-    Stranded,
-}
-
-/// How an attempt ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct End {
-    pub attempt: u32,
-    pub job: JobId,
-    pub how: EndHow,
-    pub started: Option<Time>,
-    /// Slurm's end time, else when we learned of it.
-    pub ended: Time,
-    pub seen_at: Time,
-    pub rows_before: u32,
-    pub gpus: u32,
-    pub exit: String,
-    pub nodes: Vec<String>,
-    pub tier: Option<String>,
-    /// The last new row before it ended; cleared once the pace has been taken from it.
-    pub mark: Option<Mark>,
-    /// babysit asked for this end.
-    pub stop: Option<Stop>,
-    /// Who cancelled it, where accounting says so.
-    pub cancelled_by: Option<u32>,
-}
-
-impl End {
-    /// All that the attempt itself tells; times, nodes and causes are for the caller to add.
-    pub fn new(attempt: &Attempt, job: JobId, how: EndHow, now: Time) -> End {
-        End {
-            attempt: attempt.number,
-            job,
-            how,
-            started: None,
-            ended: now,
-            seen_at: now,
-            rows_before: attempt.rows_before,
-            gpus: attempt.gpus,
-            exit: String::new(),
-            nodes: Vec::new(),
-            tier: attempt.pin.as_ref().map(|pin| pin.tier.clone()),
-            mark: None,
-            stop: None,
-            cancelled_by: None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndHow {
-    Word(EndWord),
-    /// It left the queue and accounting cannot say how.
-    Vanished,
-}
-
 /// Rows and money as last read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
@@ -391,16 +220,6 @@ pub struct Finished {
     pub rows: u32,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reservation {
-    pub pin: Pin,
-    pub gpus: u32,
-    pub since: Time,
-    pub accrued_at: Time,
-    /// Raw; weighted when charged.
-    pub gpu_seconds: GpuSeconds,
-}
-
 /// Nodes excluded for a pending job beside the user's own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeptOff {
@@ -409,47 +228,11 @@ pub struct KeptOff {
     pub told: bool,
 }
 
-/// A reservation that ended without having been charged yet.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Owed {
-    pub reservation: Reservation,
-    /// It led to a start.
-    pub started: bool,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MoveRefused {
     pub to: Lane,
     pub until: Time,
     pub said: String,
-}
-
-/// One line of `babysit usage`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Charge {
-    pub kind: ChargeKind,
-    pub lab: String,
-    pub attempt: u32,
-    /// Of a run: its start; of a reservation: its beginning. With `attempt` and `kind` the
-    /// identity that keeps it from being charged twice.
-    pub from: Time,
-    /// From there to the end of the run or reservation.
-    pub length: Secs,
-    /// Of a reservation: what it held last; it may have grown and shrunk before.
-    pub gpus: u32,
-    pub gpu_seconds: GpuSeconds,
-    pub tier: Option<String>,
-    pub weight: Tflops,
-    pub at: Time,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ChargeKind {
-    Run,
-    /// A reservation that led to its start.
-    Reserved,
-    /// A reservation that was released without one.
-    Released,
 }
 
 impl State {
@@ -465,6 +248,8 @@ impl State {
             caps: BTreeMap::new(),
             last_tick: None,
             learned: Learned::default(),
+            caution: Caution::default(),
+            host: String::new(),
         }
     }
 

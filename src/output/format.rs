@@ -127,8 +127,20 @@ pub fn ordinal(n: u32) -> String {
 
 /// Foreign text (Slurm's words, log lines) made safe for one line of a terminal.
 pub fn one_line(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let clean: String =
+        text.chars().map(|c| if c.is_control() || is_unseen(c) { ' ' } else { c }).collect();
     clean.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Characters that show nothing and change how others are shown: marks of direction, joiners,
+/// tags. A log line could pass itself off as another one with them.
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 /// At most `width` characters, the last of them an ellipsis where something was cut.

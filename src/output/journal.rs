@@ -130,10 +130,39 @@ fn sentence(what: &What, at: crate::model::units::Time) -> String {
             format!("pending job {job} may use every node again")
         }
         What::KeptOff { job, nodes } => {
-            format!("pending job {job} is kept off {}, where GPUs are reserved", nodes.join(", "))
+            format!(
+                "pending job {job} is kept off {}: GPUs are reserved there, or jobs die there",
+                nodes.join(", ")
+            )
         }
-        What::Person { by, did } => format!("{}, by {by}", one_line(did)),
+        What::BreakerOpened { family, refused, said } => format!(
+            "family {family}: {} refused in a row, no more are tried until `babysit retry \
+             {family}`: {}",
+            count(*refused, "submission"),
+            one_line(said)
+        ),
+        What::NodeBlamed { job, node } => format!(
+            "job {job} died within a minute on {node}; that is held against the node, and it is \
+             tried elsewhere"
+        ),
+        What::NodeKeptOut { node, deaths, until } => format!(
+            "node {node} is kept out for {} after {}",
+            super::format::span_words(until.since(at)),
+            deaths_of(*deaths)
+        ),
+        What::NodeLetBack { node } => format!("node {node} is used again"),
+        What::Stalled { job, since, restarted } => format!(
+            "job {job} runs, but has finished no row for {}{}",
+            super::format::span_words(at.since(*since)),
+            if *restarted { "; it is ended and started again" } else { "" }
+        ),
+        What::Person { by, did } => format!("{}, by {}", one_line(did), one_line(by)),
     }
+}
+
+/// `1 death there`, `2 deaths there`
+fn deaths_of(deaths: u32) -> String {
+    format!("{} there", count(deaths, "death"))
 }
 
 fn ended(how: EndHow) -> String {
@@ -242,6 +271,17 @@ fn fields(what: &What) -> (&'static str, Value) {
             ("charged", json!({ "attempt": attempt, "gpu_seconds": gpu_seconds }))
         }
         What::KeptOff { job, nodes } => ("kept-off", json!({ "job": job.0, "nodes": nodes })),
+        What::BreakerOpened { family, refused, said } => {
+            ("breaker-opened", json!({ "family": family, "refused": refused, "said": said }))
+        }
+        What::NodeBlamed { job, node } => ("node-blamed", json!({ "job": job.0, "node": node })),
+        What::NodeKeptOut { node, deaths, until } => {
+            ("node-kept-out", json!({ "node": node, "deaths": deaths, "until": iso(*until) }))
+        }
+        What::NodeLetBack { node } => ("node-let-back", json!({ "node": node })),
+        What::Stalled { job, since, restarted } => {
+            ("stalled", json!({ "job": job.0, "since": iso(*since), "restarted": restarted }))
+        }
         What::Person { by, did } => ("person", json!({ "by": by, "did": did })),
     }
 }

@@ -5,6 +5,8 @@
 pub mod around;
 pub mod caps;
 pub mod check;
+pub mod differences;
+pub mod doctor;
 pub mod evidence;
 pub mod fault;
 pub mod forecast;

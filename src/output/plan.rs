@@ -69,6 +69,7 @@ fn headline(action: &Action) -> String {
                 Stop::OverCap => "cost cap reached",
                 Stop::Cancelled => "cancelled by a person",
                 Stop::Twin => "second job of one shard",
+                Stop::Stalled => "no new row for too long",
                 Stop::Stranded => "cannot start where it was sent",
             };
             format!("cancel {} ({why}): {}", count(jobs.len() as u64, "job"), names(jobs))

@@ -1,5 +1,7 @@
 //! What needs a person, each with the command to type next.
 
+use std::collections::BTreeMap;
+
 use crate::model::reason::Reason;
 use crate::model::units::{Money, Time};
 
@@ -24,9 +26,18 @@ pub struct Step {
 
 pub fn steps(shards: &[ShardView], now: Time) -> Vec<Step> {
     let mut steps = Vec::new();
+    let mut refused: BTreeMap<&str, Vec<&ShardView>> = BTreeMap::new();
     let mut families: Vec<(&str, bool, Vec<&ShardView>)> = Vec::new();
     for shard in shards {
         let over = matches!(shard.reason, Reason::OverCap { .. });
+        if let Reason::BreakerOpen { .. } = shard.reason {
+            refused.entry(&shard.family).or_default().push(shard);
+            continue;
+        }
+        if let Reason::Stalled { .. } = shard.reason {
+            let (what, next) = told(shard, now);
+            steps.push(Step { shard: shard.id.clone(), what, next, urgent: false });
+        }
         if (shard.needs_person && !over) || shard.state == Word::Held {
             let (what, next) = told(shard, now);
             let urgent = shard.needs_person;
@@ -42,6 +53,16 @@ pub fn steps(shards: &[ShardView], now: Time) -> Vec<Step> {
     steps.extend(
         families.into_iter().map(|(family, urgent, list)| money_step(family, urgent, &list, now)),
     );
+    // One step for the whole family: one mistake is behind all of them.
+    for (family, list) in refused {
+        let Some(first) = list.first() else { continue };
+        let what = match list.len() {
+            1 => why::sentence(&first.reason, now),
+            n => format!("{}: {}", count(n as u64, "shard"), why::sentence(&first.reason, now)),
+        };
+        let next = vec![format!("correct {family} in shards.toml, then: babysit retry {family}")];
+        steps.push(Step { shard: family.to_owned(), what, next, urgent: true });
+    }
     steps.sort_by_key(|step| !step.urgent);
     steps
 }
@@ -77,6 +98,14 @@ fn told(shard: &ShardView, now: Time) -> (String, Vec<String>) {
         Reason::JobCancelled { .. } => vec![format!("babysit release {id}")],
         Reason::StuckInSlurm { .. } => {
             shard.job.iter().map(|job| format!("scontrol show job {}", job.id)).collect()
+        }
+        Reason::Stalled { .. } => {
+            let job = shard.job.as_ref().map_or_else(String::new, |job| job.id.to_string());
+            vec![
+                format!("scontrol show job {job}    # where its log is"),
+                "restart_stalled = true    # in shards.toml: such jobs are ended and started again"
+                    .into(),
+            ]
         }
         Reason::HostOutOfMemory => {
             vec![format!("raise `mem` of {} in shards.toml, then: {retry}", shard.family)]

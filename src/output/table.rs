@@ -7,7 +7,7 @@ use super::format::{ago, count, one_line, plain, rate, secs, span, span_words, s
 use super::layout::{Cell, Columns, Side, wrap};
 use super::paint::{Paint, Tone};
 use super::steps::{Step, steps};
-use super::view::{ShardView, Status, Totals};
+use super::view::{KeptOut, ShardView, Status, Totals};
 use super::why;
 use super::word::Word;
 
@@ -38,6 +38,7 @@ pub fn render(status: &Status, look: &Look) -> String {
     }
     out.push('\n');
     out.push_str(&total_lines(&status.totals, look));
+    out.push_str(&node_lines(status, look));
     out.push_str(&step_lines(&steps(&status.shards, look.now), look));
     out
 }
@@ -282,6 +283,21 @@ fn total_lines(totals: &Totals, look: &Look) -> String {
         spent(money(totals.projected))
     ));
     out
+}
+
+/// Nodes on which jobs died, and which are left alone for a while.
+fn node_lines(status: &Status, look: &Look) -> String {
+    let line = |out: &KeptOut| {
+        let left = span_words(secs(out.seconds_left));
+        let node = one_line(&out.node);
+        format!("{node} for {left} more ({} there)", count(out.deaths, "death"))
+    };
+    let all: Vec<String> = status.kept_out.iter().map(line).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let text = format!("kept out  {}", all.join(", "));
+    wrap(&text, 0, look.width)
 }
 
 fn step_lines(steps: &[Step], look: &Look) -> String {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::model::caution::NodeMarks;
 use crate::model::cluster::JobState;
 use crate::model::policy::{Policy, Shard};
 use crate::model::reason::Reason;
@@ -38,7 +39,18 @@ pub struct Status {
     pub last_tick: Option<LastTick>,
     pub shards: Vec<ShardView>,
     pub labs: Vec<LabView>,
+    /// Nodes that no job is sent to for a while.
+    pub kept_out: Vec<KeptOut>,
     pub totals: Totals,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KeptOut {
+    pub node: String,
+    pub deaths: u32,
+    pub until: String,
+    #[serde(skip)]
+    pub seconds_left: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -192,7 +204,20 @@ pub fn status(
         totals: totals(&shards, now),
         shards,
         labs: labs(policy, state),
+        kept_out: kept_out(state, now),
     }
+}
+
+fn kept_out(state: &State, now: Time) -> Vec<KeptOut> {
+    let nodes = state.caution.nodes.iter();
+    let out = nodes.filter_map(|(node, marks)| Some((node, marks, marks.out_until?)));
+    let view = |(node, marks, until): (&String, &NodeMarks, Time)| KeptOut {
+        node: node.clone(),
+        deaths: marks.deaths.len() as u32,
+        until: iso(until),
+        seconds_left: until.since(now).as_f64(),
+    };
+    out.filter(|(.., until)| *until > now).map(view).collect()
 }
 
 fn last_tick(record: &TickRecord, now: Time) -> LastTick {

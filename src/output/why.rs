@@ -22,7 +22,9 @@ pub fn sentence(reason: &Reason, now: Time) -> String {
                 dollars(*cap)
             )
         }
-        Reason::HeldByPerson { by } => format!("Held by {by}; `babysit release` lets it go on."),
+        Reason::HeldByPerson { by } => {
+            format!("Held by {}; `babysit release` lets it go on.", one_line(by))
+        }
         Reason::JobCancelled { job, by } => match by {
             Some(uid) => format!("Its job {job} was cancelled by user {uid}, not by babysit."),
             None => format!("Its job {job} was cancelled by somebody, not by babysit."),
@@ -44,7 +46,7 @@ pub fn sentence(reason: &Reason, now: Time) -> String {
         Reason::NoFit { asked, largest } => {
             format!("No node can ever give {asked}; the most there is: {largest}.")
         }
-        Reason::Cancelled { by } => format!("Cancelled for good by {by}."),
+        Reason::Cancelled { by } => format!("Cancelled for good by {}.", one_line(by)),
         Reason::Backoff { until, failures } => format!(
             "Waits after {} in a row; next try {}.",
             count(*failures, "failure"),
@@ -112,6 +114,15 @@ pub fn sentence(reason: &Reason, now: Time) -> String {
             "GPUs for it are free, but their node lacks the CPUs or the memory it asks for.".into()
         }
         Reason::Submitted => "Just submitted to Slurm.".into(),
+        Reason::BreakerOpen { refused, said } => format!(
+            "Not tried: Slurm refused {} of its family in a row, the last one with: {}",
+            count(*refused, "submission"),
+            one_line(said)
+        ),
+        Reason::Stalled { node, since } => format!(
+            "Runs on {node}, but has finished no row for {}.",
+            span_words(now.since(*since))
+        ),
     }
 }
 
@@ -161,7 +172,7 @@ pub fn short(reason: &Reason, now: Time) -> String {
         Reason::Running { node } => format!("on {node}"),
         Reason::Done => String::new(),
         Reason::OverCap { .. } => "cap reached".into(),
-        Reason::HeldByPerson { by } => format!("by {by}"),
+        Reason::HeldByPerson { by } => format!("by {}", one_line(by)),
         Reason::JobCancelled { by: Some(uid), .. } => format!("scancel by {uid}"),
         Reason::JobCancelled { by: None, .. } => "job cancelled".into(),
         Reason::TooManyFailures { count, .. } => format!("{count} failures"),
@@ -169,7 +180,7 @@ pub fn short(reason: &Reason, now: Time) -> String {
         Reason::HostOutOfMemory => "node memory".into(),
         Reason::Refused { text } => one_line(text),
         Reason::NoFit { .. } => "fits no node".into(),
-        Reason::Cancelled { by } => format!("by {by}"),
+        Reason::Cancelled { by } => format!("by {}", one_line(by)),
         Reason::Backoff { until, .. } => format!(
             "retry {}",
             match until.since(now).0 {
@@ -200,6 +211,10 @@ pub fn short(reason: &Reason, now: Time) -> String {
         Reason::FitNodesDown => "nodes down".into(),
         Reason::NoCpusOrMemory => "no CPUs/memory".into(),
         Reason::Submitted => "just submitted".into(),
+        Reason::BreakerOpen { .. } => "family refused".into(),
+        Reason::Stalled { since, .. } => {
+            format!("no row for {}", super::format::span(now.since(*since)))
+        }
     }
 }
 
@@ -238,5 +253,7 @@ pub fn code(reason: &Reason) -> &'static str {
         Reason::FitNodesDown => "fit-nodes-down",
         Reason::NoCpusOrMemory => "no-cpus-or-memory",
         Reason::Submitted => "submitted",
+        Reason::BreakerOpen { .. } => "family-refused",
+        Reason::Stalled { .. } => "stalled",
     }
 }

@@ -76,7 +76,9 @@ pub fn of(record: &ShardRecord, done: bool, reason: &Reason) -> Word {
         (_, Gate::Held { .. }) => Word::Held,
         (_, Gate::Refused { .. }) => Word::Refused,
         (_, Gate::Backoff { .. }) => Word::Backoff,
-        (Slot::Free, _) if matches!(reason, Reason::NoFit { .. }) => Word::Refused,
+        (Slot::Free, _) if matches!(reason, Reason::NoFit { .. } | Reason::BreakerOpen { .. }) => {
+            Word::Refused
+        }
         _ if record.reservation.is_some() => Word::Reserving,
         _ => Word::Waiting,
     }

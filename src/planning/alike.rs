@@ -79,6 +79,7 @@ mod tests {
             max_gpus: None,
         };
         let shard = Shard {
+            restart_stalled: false,
             id: ShardId::new("a", "s0"),
             index: 0,
             lab: "BCG".to_owned(),

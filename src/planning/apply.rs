@@ -2,12 +2,13 @@
 //! and decides nothing itself.
 
 use crate::model::cluster::{JobState, QueueJob};
-use crate::model::policy::{Lane, Policy};
+use crate::model::policy::{Lane, Policy, Rules};
 use crate::model::reason::Reason;
 use crate::model::request::{Asked, Refusal, RefusalClass, Submitted};
 use crate::model::state::{Gate, Intent, KeptOff, Live, MoveRefused, Slot, State};
 use crate::model::units::{Secs, Time};
 
+use super::breaker;
 use super::event::{Event, What};
 use super::plan::{Action, Plan, Purpose, Submit, Target};
 use super::roster::lane_of;
@@ -42,15 +43,23 @@ pub fn not_asked(state: &mut State, submit: &Submit) {
     record.attempts = submit.attempt.number.saturating_sub(1);
 }
 
-/// Slurm can take no more in this cycle: sbatch was not called.
+/// Slurm can take no more in this cycle, or no more of this family: sbatch was not called.
 pub fn paused(state: &mut State, submit: &Submit, said: &str) {
     not_asked(state, submit);
     let record = &mut state.shards[submit.shard];
-    record.why = Reason::SlurmBusy { said: said.to_owned() };
+    record.why = breaker::reason(&state.caution, record)
+        .unwrap_or_else(|| Reason::SlurmBusy { said: said.to_owned() });
 }
 
 /// After sbatch.
-pub fn submitted(state: &mut State, submit: &Submit, outcome: &Submitted, now: Time) -> Event {
+pub fn submitted(
+    rules: &Rules,
+    state: &mut State,
+    submit: &Submit,
+    outcome: &Submitted,
+    now: Time,
+) -> Vec<Event> {
+    let opened = breaker::heed(rules, &mut state.caution, &submit.id.family, outcome, now);
     let record = &mut state.shards[submit.shard];
     let attempt = submit.attempt.number;
     let what = match outcome {
@@ -82,7 +91,9 @@ pub fn submitted(state: &mut State, submit: &Submit, outcome: &Submitted, now: T
             }
         }
     };
-    Event { at: now, shard: Some(submit.id.clone()), what }
+    let opened = opened.map(|what| Event { at: now, shard: None, what });
+    let told = Event { at: now, shard: Some(submit.id.clone()), what };
+    std::iter::once(told).chain(opened).collect()
 }
 
 /// What scontrol and scancel said, kept until the queue was read again.

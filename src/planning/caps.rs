@@ -7,7 +7,6 @@ use crate::model::units::Time;
 use super::event::{Event, What};
 use super::measure::is_done;
 use super::plan::Target;
-use super::reconcile::target;
 
 /// Sets and clears OVER_COST_CAP; returns the jobs that must stop because of it.
 ///
@@ -38,7 +37,7 @@ pub fn caps(policy: &Policy, state: &mut State, now: Time, events: &mut Vec<Even
         if record.over_cap.is_some()
             && let Some(live) = record.live()
         {
-            stop.push(target(i, &record.id, live.job));
+            stop.push(Target::new(i, &record.id, live.job));
         }
     }
     stop

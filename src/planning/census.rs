@@ -37,7 +37,7 @@ impl Census {
             }
             match &record.slot {
                 Slot::Live(live) if live.state == JobState::Pending => census.pending.push(i),
-                Slot::Free if is_ready(shard, record) => match shard.submit {
+                Slot::Free if is_ready(shard, record, &state.caution) => match shard.submit {
                     SubmitMode::Queued => census.queued.push(i),
                     SubmitMode::Placed => census.placed.push(i),
                 },

@@ -7,6 +7,7 @@ use crate::model::cluster::JobState;
 use crate::model::policy::Policy;
 use crate::model::state::{Gate, Slot, State};
 
+use super::breaker;
 use super::measure::is_done;
 use super::plan::{Action, Plan, Purpose};
 
@@ -32,6 +33,10 @@ pub fn violations(policy: &Policy, state: &State, plan: &Plan) -> Vec<String> {
                 must(record.slot == Slot::Free, "a shard that Slurm may have a job of");
                 must(record.gate == Gate::Open, "a shard whose gate is shut");
                 must(record.over_cap.is_none(), "a shard over its cost cap");
+                must(
+                    !breaker::is_open(&state.caution, &id.family),
+                    "a family whose breaker is open",
+                );
                 must(!is_done(shard, record), "a shard that is done");
                 must(submit.attempt.number > record.attempts, "an attempt number used before");
             }

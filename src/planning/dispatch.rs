@@ -9,6 +9,8 @@ use crate::model::reason::Reason;
 use crate::model::state::{Pin, ShardRecord, State};
 
 use super::backfill;
+use super::bad_nodes;
+use super::breaker;
 use super::event::Event;
 use super::no_fit;
 use super::placement::{Placement, fits, give, has_room_beside_gpus};
@@ -88,6 +90,7 @@ pub fn dispatch(
         first: None,
         stopped: Vec::new(),
         starts: Vec::new(),
+        most: breaker::most_submissions(moment.policy, &state.caution, moment.now),
         in_vain: HashMap::new(),
     };
     let mut waits: Vec<(usize, Reason)> = Vec::new();
@@ -114,6 +117,8 @@ struct Hall<'a> {
     /// Backfill jobs that were told to stop in this pass.
     stopped: Vec<JobId>,
     starts: Vec<Start>,
+    /// Submissions that this cycle may make.
+    most: usize,
     /// Classes that found no place in this pass. Only rank 1 can give GPUs back (a swap), and it
     /// is served first, so whoever comes later and asks the same finds none either.
     in_vain: HashMap<Class<'a>, Reason>,
@@ -130,16 +135,18 @@ impl<'a> Hall<'a> {
     ) -> Option<Reason> {
         let Moment { policy, now, .. } = *self.moment;
         let shard = &policy.shards[i];
-        let record = &mut state.shards[i];
+        let record = &state.shards[i];
         let min = record.min_tier.or(shard.min_tier);
+        let shunned = bad_nodes::shunned(policy, state, i, self.placements, now);
+        let record = &mut state.shards[i];
         let class = (shard.gpus, min, shard.cpus, shard.mem.as_deref());
         if let Some(reason) = self.in_vain.get(&class) {
             return Some(self.again(reason, rank));
         }
         let held = record.reservation.as_ref().map(|r| (r.pin.clone(), r.gpus));
-        if let Some(p) = self.best(shard, min, &held, Wants::Start) {
-            if self.starts.len() >= policy.rules.max_submits_per_tick {
-                return Some(Reason::SubmitBudget { rank });
+        if let Some(p) = self.best(shard, min, &held, &shunned, Wants::Start) {
+            if self.starts.len() >= self.most {
+                return Some(breaker::not_now(&state.caution, rank, now));
             }
             if let Some((pin, gpus)) = &held
                 && let Some(old) = self.placements.iter_mut().find(|p| p.pin == *pin)
@@ -159,7 +166,7 @@ impl<'a> Hall<'a> {
         if rank == 1
             && policy.rules.reserve
             && shard.gpus >= 2
-            && let Some(p) = self.best(shard, min, &None, Wants::Any)
+            && let Some(p) = self.best(shard, min, &None, &shunned, Wants::Any)
         {
             let at = &mut self.placements[p];
             let gpus = at.free().min(shard.gpus);
@@ -167,8 +174,11 @@ impl<'a> Hall<'a> {
             events.push(Event { at: now, shard: Some(record.id.clone()), what });
             return Some(collecting(&at.pin, gpus, shard.gpus));
         }
-        let reason = self.why_not(shard, min, rank);
-        self.in_vain.insert(class, reason.clone());
+        let reason = self.why_not(shard, min, &shunned, rank);
+        // The next of this class may be let on the nodes that this one is kept off.
+        if shunned.is_empty() {
+            self.in_vain.insert(class, reason.clone());
+        }
         Some(self.again(&reason, rank))
     }
 
@@ -179,6 +189,7 @@ impl<'a> Hall<'a> {
         shard: &Shard,
         min: Option<u32>,
         held: &Option<(Pin, u32)>,
+        shunned: &[String],
         wants: Wants,
     ) -> Option<usize> {
         // What this shard may draw from a placement: the free GPUs and its own reserved ones.
@@ -191,7 +202,10 @@ impl<'a> Hall<'a> {
                 Wants::Start => draw(p) >= shard.gpus && has_room_beside_gpus(shard, p),
                 Wants::Any => draw(p) > 0,
             };
-            enough && p.up && fits(self.moment.policy, shard, min, p)
+            enough
+                && p.up
+                && !shunned.contains(&p.pin.node)
+                && fits(self.moment.policy, shard, min, p)
         };
         let order = |a: &Placement, b: &Placement| {
             b.rank.cmp(&a.rank).then(draw(b).cmp(&draw(a))).then(a.pin.cmp(&b.pin))
@@ -214,9 +228,12 @@ impl<'a> Hall<'a> {
         self.starts.push(Start { shard: i, pin, model, stop });
     }
 
-    fn why_not(&self, shard: &Shard, min: Option<u32>, rank: u32) -> Reason {
+    fn why_not(&self, shard: &Shard, min: Option<u32>, shunned: &[String], rank: u32) -> Reason {
         let policy = self.moment.policy;
-        let fit = || self.placements.iter().filter(|p| fits(policy, shard, min, p));
+        let fit = || {
+            let may = |p: &&Placement| !shunned.contains(&p.pin.node);
+            self.placements.iter().filter(may).filter(|p| fits(policy, shard, min, p))
+        };
         if !fit().any(|p| p.up) {
             return Reason::FitNodesDown;
         }

@@ -159,6 +159,31 @@ pub enum What {
         job: JobId,
         nodes: Vec<String>,
     },
+    /// So many of a family's submissions were refused in a row that no more are tried.
+    BreakerOpened {
+        family: String,
+        refused: u32,
+        said: String,
+    },
+    /// It died there, and that is held against the node and not against the shard.
+    NodeBlamed {
+        job: JobId,
+        node: String,
+    },
+    NodeKeptOut {
+        node: String,
+        deaths: u32,
+        until: Time,
+    },
+    NodeLetBack {
+        node: String,
+    },
+    /// No new row for far too long.
+    Stalled {
+        job: JobId,
+        since: Time,
+        restarted: bool,
+    },
     /// What a person asked for by a command, and what was done about it.
     Person {
         by: String,

@@ -3,13 +3,12 @@
 //! and let back afterwards.
 
 use crate::model::cluster::{JobState, Node, NodeGpus};
-use crate::model::observation::Cluster;
-use crate::model::policy::Policy;
 use crate::model::reason::Reason;
 use crate::model::request::Change;
 use crate::model::state::{Attempt, Pin, ShardRecord, State};
 
-use super::ask::ask;
+use super::ask::{Ask, ask};
+use super::bad_nodes;
 use super::census::Census;
 use super::dispatch::Start;
 use super::exclude::users_own;
@@ -17,7 +16,6 @@ use super::no_fit::reachable;
 use super::parking::is_stuck;
 use super::placement::{Placement, about_to_start, fits};
 use super::plan::{Action, Purpose, Target};
-use super::reconcile::target;
 use super::submit::Moment;
 
 /// Nodes of placements that are kept for a holder now, or for the job that its reservation led to
@@ -60,14 +58,14 @@ pub fn whole_wait(
     reserved: &[&Placement],
 ) -> Option<Reason> {
     let Moment { policy, cluster, .. } = *moment;
-    let kept = nodes_for(policy, state, shard, reserved);
+    let kept = nodes_for(moment, state, shard, reserved);
     if kept.is_empty() {
         return None;
     }
     let min_tier = state.shards[shard].min_tier;
-    let unfit = ask(policy, &policy.shards[shard], min_tier, cluster).exclude;
-    let all = union(&union(&kept, &unfit), &users_own(&policy.shards[shard].args));
-    leaves_nothing(policy, cluster, shard, min_tier, &all).then(|| {
+    let asked = ask(policy, &policy.shards[shard], min_tier, cluster);
+    let all = union(&union(&kept, &asked.exclude), &users_own(&policy.shards[shard].args));
+    (!leaves_one(moment, state, shard, &asked, &all, |_| true)).then(|| {
         let holder = state.shards.iter().find(|record| record.reservation.is_some());
         Reason::QueueWait {
             rank: 0,
@@ -77,18 +75,25 @@ pub fn whole_wait(
     })
 }
 
-/// Would these exclusions leave no node that could ever hold the shard? Slurm would refuse such a
-/// submission for good.
-fn leaves_nothing(
-    policy: &Policy,
-    cluster: &Cluster,
+/// Do these exclusions leave a node that could ever hold the shard? Slurm would refuse a submission
+/// that has none, for good.
+fn leaves_one(
+    moment: &Moment<'_>,
+    state: &State,
     shard: usize,
-    min_tier: Option<u32>,
+    asked: &Ask,
     exclude: &[String],
+    also: impl Fn(&Node) -> bool,
 ) -> bool {
+    let Moment { policy, cluster, .. } = *moment;
     let spec = &policy.shards[shard];
-    let min = min_tier.or(spec.min_tier);
+    let min = state.shards[shard].min_tier.or(spec.min_tier);
+    // `gpu:<model>:<n>`: no other model will do, however good.
+    let named = asked.gres.strip_prefix("gpu:").and_then(|rest| rest.split_once(':'));
     let good = |gpus: &NodeGpus| {
+        if let Some((model, _)) = named {
+            return gpus.model.as_deref().is_some_and(|m| m.eq_ignore_ascii_case(model));
+        }
         let tier = gpus.model.as_deref().and_then(|model| policy.tier_of(model));
         min.is_none_or(|min| tier.is_some_and(|tier| tier.rank >= min))
     };
@@ -99,19 +104,20 @@ fn leaves_nothing(
             good >= spec.gpus
         }
     };
-    !cluster
-        .nodes
-        .iter()
-        .any(|node| reachable(policy, node) && !exclude.contains(&node.name) && holds(node))
+    cluster.nodes.iter().any(|node| {
+        reachable(policy, node) && !exclude.contains(&node.name) && holds(node) && also(node)
+    })
 }
 
-/// Nodes that a queued job of this shard must be kept off.
+/// Nodes that a queued job of this shard must be kept off: reserved ones, and those on which jobs
+/// die, as long as another one that is up could hold it.
 pub fn nodes_for(
-    policy: &Policy,
+    moment: &Moment<'_>,
     state: &State,
     shard: usize,
     reserved: &[&Placement],
 ) -> Vec<String> {
+    let Moment { policy, cluster, now, .. } = *moment;
     let spec = &policy.shards[shard];
     let min_tier = state.shards[shard].min_tier;
     let could = |p: &&&Placement| fits(policy, spec, min_tier, p);
@@ -119,13 +125,25 @@ pub fn nodes_for(
         reserved.iter().filter(could).map(|p| p.pin.node.clone()).collect();
     nodes.sort();
     nodes.dedup();
+    let mut avoided = bad_nodes::avoided(state, &state.shards[shard], now);
+    // Slurm refuses a list with a node that it does not know.
+    avoided.retain(|name| cluster.nodes.iter().any(|node| node.name == *name));
+    if avoided.is_empty() {
+        return nodes;
+    }
+    let asked = ask(policy, spec, min_tier, cluster);
+    let wider = union(&nodes, &avoided);
+    let all = union(&union(&wider, &asked.exclude), &users_own(&spec.args));
+    if leaves_one(moment, state, shard, &asked, &all, bad_nodes::is_usable) {
+        nodes = wider;
+    }
     nodes
 }
 
 /// One update per distinct list of nodes, for the pending jobs whose exclusions differ from what
 /// the reservations of this cycle want. Those that are let back to all nodes come last.
 pub fn updates(
-    policy: &Policy,
+    moment: &Moment<'_>,
     state: &State,
     census: &Census,
     me: u32,
@@ -138,13 +156,13 @@ pub fn updates(
             continue;
         }
         let Some(live) = record.live() else { continue };
-        let wanted = nodes_for(policy, state, i, reserved);
+        let wanted = nodes_for(moment, state, i, reserved);
         let kept = &record.kept_off;
         if wanted == kept.nodes && kept.told {
             continue;
         }
         let all = union(&live.attempt.exclude, &wanted);
-        let job = target(i, &record.id, live.job);
+        let job = Target::new(i, &record.id, live.job);
         match groups.iter_mut().find(|(list, keep, _)| *list == all && *keep == wanted) {
             Some((.., jobs)) => jobs.push(job),
             None => groups.push((all, wanted, vec![job])),

@@ -8,9 +8,12 @@ pub mod alike;
 pub mod apply;
 pub mod ask;
 pub mod backfill;
+pub mod bad_nodes;
+pub mod breaker;
 pub mod caps;
 pub mod census;
 pub mod check;
+pub mod differences;
 pub mod dispatch;
 pub mod eta;
 pub mod event;
@@ -22,9 +25,11 @@ pub mod measure;
 pub mod no_fit;
 pub mod oom;
 pub mod parking;
+pub mod past;
 pub mod person;
 pub mod placement;
 pub mod plan;
+pub mod questions;
 pub mod queue;
 pub mod quiet;
 pub mod reason;
@@ -32,6 +37,7 @@ pub mod reconcile;
 pub mod reservation;
 pub mod retry;
 pub mod roster;
+pub mod stall;
 pub mod stranded;
 pub mod submit;
 
@@ -63,21 +69,25 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
     let twins = reconcile::reconcile(policy, state, seen, &roster, now, events);
     measure::measure(policy, state, seen, now, events);
     retry::judge(policy, state, seen, now, events);
+    bad_nodes::review(policy, state, &seen.cluster, now, events);
     let over = caps::caps(policy, state, now, events);
     let cancelled = retry::cancelled_but_live(state);
+    let stalled = stall::stalls(policy, state, now, events);
 
     let me = seen.cluster.me;
     cancel(state, me, Stop::Cancelled, cancelled, &mut plan);
     cancel(state, me, Stop::OverCap, over, &mut plan);
     cancel(state, me, Stop::Twin, twins, &mut plan);
+    cancel(state, me, Stop::Stalled, stalled, &mut plan);
 
     let moment = Moment { policy, cluster: &seen.cluster, now, seed };
     let census = Census::new(policy, state);
     let dispatched = place(&moment, state, &census, &mut plan);
-    let mut budget = policy.rules.max_submits_per_tick.saturating_sub(dispatched.starts.len());
+    let mut budget = breaker::most_submissions(policy, &state.caution, now)
+        .saturating_sub(dispatched.starts.len());
     let reserved = kept_off::reserved(&dispatched.placements, state, &census, &dispatched.starts);
     // Before anything that could start a pending job: moves to another lane, freed GPUs.
-    let (off, back) = kept_off::updates(policy, state, &census, me, &reserved)
+    let (off, back) = kept_off::updates(&moment, state, &census, me, &reserved)
         .into_iter()
         .partition::<Vec<Action>, _>(kept_off::keeps_off);
     plan.actions.extend(off);
@@ -129,7 +139,7 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
         }
         budget -= 1;
         let lane = seat_of[*shard].map(|seat| seat.lane);
-        let keep = kept_off::nodes_for(policy, state, *shard, &reserved);
+        let keep = kept_off::nodes_for(&moment, state, *shard, &reserved);
         let way = Way::Queued { kept_off: &keep };
         let submit = submit::request(&moment, state, *shard, lane, &way);
         submitted[*shard] = true;
@@ -149,7 +159,12 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
             Some(reason) => reason,
             None => {
                 let place = reason::Place { seat: seat_of[i], rank: rank[i], of };
-                reason::of_slot(policy, shard, record, place)
+                let why = reason::of_slot(policy, shard, record, place);
+                match why {
+                    Reason::SubmitBudget { rank } => breaker::reason(&state.caution, record)
+                        .unwrap_or_else(|| breaker::not_now(&state.caution, rank, now)),
+                    why => why,
+                }
             }
         };
         if let (Reason::NoFit { asked, largest }, false) = (&why, record.why == why) {

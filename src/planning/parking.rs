@@ -13,7 +13,6 @@ use super::census::Census;
 use super::lpt::Lpt;
 use super::placement::about_to_start;
 use super::plan::{Action, Purpose, Target};
-use super::reconcile::target;
 use super::roster::{Roster, lane_of};
 
 /// GPUs of the own lane that nobody runs on or waits for, our own pending jobs not counted.
@@ -212,7 +211,7 @@ pub fn moves(lanes: &Lanes, state: &State, seats: &[Seat], now: Time) -> Vec<Act
                 let refused =
                     record.move_refused.as_ref().is_some_and(|r| r.to == to && r.until > now);
                 (live.lane != Some(to) && !refused)
-                    .then(|| target(seat.shard, &record.id, live.job))
+                    .then(|| Target::new(seat.shard, &record.id, live.job))
             })
             .collect();
         if !jobs.is_empty() {
@@ -249,7 +248,7 @@ pub fn order(state: &State, roster: &Roster<'_>, seats: &[Seat], lpt: &Lpt) -> V
             let right = priority < bound || (priority == bound && job.id > older) || left == longer;
             if !right {
                 let down = priority - bound + MARGIN;
-                wanted.push((job.nice + down as i64, target(seat.shard, &record.id, job.id)));
+                wanted.push((job.nice + down as i64, Target::new(seat.shard, &record.id, job.id)));
                 now = priority.saturating_sub(down).max(1);
             }
         }

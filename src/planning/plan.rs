@@ -63,3 +63,9 @@ pub struct Submit {
     /// Nodes it is kept off because of a reservation.
     pub kept_off: Vec<String>,
 }
+
+impl Target {
+    pub fn new(shard: usize, id: &ShardId, job: JobId) -> Target {
+        Target { shard, id: id.clone(), job }
+    }
+}

@@ -8,6 +8,7 @@ use crate::model::state::{Gate, HeldWhy, Live, ShardRecord, Slot};
 
 use super::measure::is_done;
 use super::parking::{Seat, is_stuck};
+use super::stall;
 
 /// The reason that the record alone gives, whatever the cluster does: what a person or a rule
 /// decided. `None`: it depends on Slurm, and the last cycle's answer stands.
@@ -90,7 +91,9 @@ fn of_live(live: &Live, place: Place) -> Reason {
         return Reason::EndUnknown { since: absent.since, said: "not in the queue".into() };
     }
     match &live.state {
-        JobState::Running => Reason::Running { node: live.nodes.join(",") },
+        JobState::Running => {
+            stall::reason(live).unwrap_or_else(|| Reason::Running { node: live.nodes.join(",") })
+        }
         JobState::Pending if is_stuck(&live.reason) => {
             Reason::StuckInSlurm { slurm: live.reason.clone() }
         }

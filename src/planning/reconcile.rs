@@ -5,11 +5,11 @@
 
 mod runs;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::mem;
 
 use crate::model::cluster::{JobState, Node, QueueJob};
-use crate::model::id::{JobId, ShardId, Token};
+use crate::model::id::Token;
 use crate::model::observation::{GapKind, Observation, PastJob};
 use crate::model::policy::Policy;
 use crate::model::state::{
@@ -20,6 +20,7 @@ use crate::model::units::{Secs, Time};
 use super::account::{self, Run};
 use super::event::{Event, What};
 use super::kept_off;
+use super::past::Past;
 use super::plan::Target;
 use super::roster::{Ours, Roster, lane_of};
 
@@ -29,81 +30,6 @@ const VANISH_AFTER: Secs = Secs::minutes(5);
 const VANISH_LOOKS: u32 = 3;
 /// Accounting says "running", the controller has not known the job for this long: a runaway record.
 const RUNAWAY_AFTER: Secs = Secs::hours(1);
-
-/// What this cycle must ask beyond the two probes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Questions {
-    /// Names to ask accounting about, and the earliest of their submissions.
-    pub names: Vec<String>,
-    pub since: Option<Time>,
-    /// Shards whose files are to be read.
-    pub measure: Vec<usize>,
-    /// Shards whose job ended, with the job whose log tells more.
-    pub logs: Vec<(usize, JobId)>,
-}
-
-/// Cycles this far apart read the files of shards that wait again, in case somebody else worked
-/// on them; those that run or just ended are read in every cycle.
-const REMEASURE: Secs = Secs::minutes(10);
-
-pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time) -> Questions {
-    let mut asked = Questions::default();
-    for (i, record) in state.shards.iter().enumerate() {
-        let mut ask = |attempt: &Attempt| {
-            asked.names.push(attempt.token.name.clone());
-            // An hour of slack: the clocks of this host and of the controller may differ.
-            let from = attempt.asked_at - Secs::hours(1);
-            asked.since = Some(asked.since.map_or(from, |s| s.min(from)));
-        };
-        let fresh = record.progress.measured_at.is_some_and(|at| now.since(at) < REMEASURE)
-            && record.progress.gap.is_none();
-        let finished = record.finished.is_some_and(|f| f.rows >= policy.shards[i].rows);
-        let measure = match &record.slot {
-            Slot::Free => !finished && !fresh,
-            Slot::Submitting(intent) => match find(roster, i, &intent.attempt) {
-                None => {
-                    ask(&intent.attempt);
-                    !fresh
-                }
-                // It came through, and may be over already.
-                Some(job) => {
-                    if job.state.is_over() {
-                        asked.logs.push((i, job.id));
-                        if job.restarts > 0 {
-                            ask(&intent.attempt);
-                        }
-                    }
-                    job.state != JobState::Pending || !fresh
-                }
-            },
-            Slot::Live(live) => match find_live(roster, i, live) {
-                None => {
-                    ask(&live.attempt);
-                    asked.logs.push((i, live.job));
-                    true
-                }
-                Some(job) => {
-                    if job.state.is_over() {
-                        asked.logs.push((i, live.job));
-                        // Only accounting has the runs that began and ended between two cycles.
-                        if job.restarts > 0 {
-                            ask(&live.attempt);
-                        }
-                    }
-                    job.state != JobState::Pending || record.progress.measured_at.is_none()
-                }
-            },
-            Slot::Settling(end) => {
-                asked.logs.push((i, end.job));
-                true
-            }
-        };
-        if measure {
-            asked.measure.push(i);
-        }
-    }
-    asked
-}
 
 /// Brings every record up to what Slurm shows. Returns twins that may be cancelled.
 pub fn reconcile(
@@ -135,53 +61,6 @@ pub fn reconcile(
         twins.extend(twins_of(record, roster, i, seen.cluster.me, now, events));
     }
     twins
-}
-
-/// What accounting said, by job name.
-struct Past<'a> {
-    rows: HashMap<&'a str, Vec<&'a PastJob>>,
-    /// Why nothing can be read; `None`: it answered (or was not asked).
-    gap: Option<&'a str>,
-    off: bool,
-}
-
-impl<'a> Past<'a> {
-    fn new(state: &State, seen: &'a Observation) -> Past<'a> {
-        let mut past = Past { rows: HashMap::new(), gap: None, off: state.learned.accounting_off };
-        match &seen.accounting {
-            None => {}
-            Some(Err(gap)) if gap.kind == GapKind::Off => past.off = true,
-            Some(Err(gap)) => past.gap = Some(&gap.detail),
-            Some(Ok(rows)) => {
-                for row in rows {
-                    past.rows.entry(row.name.as_str()).or_default().push(row);
-                }
-            }
-        }
-        past
-    }
-
-    /// The last thing accounting knows of this attempt; `job` where its id is known. A requeued
-    /// job has a row for each run: one that still lives wins, else the latest.
-    fn of(&self, attempt: &Attempt, job: Option<JobId>) -> Option<&'a PastJob> {
-        let ours = self.ours(attempt).filter(|row| job.is_none_or(|id| id == row.id));
-        ours.max_by_key(|row| (row.end.is_none(), row.submitted, row.started, row.id))
-    }
-
-    /// Every row of one job of this attempt.
-    fn all(&self, attempt: &Attempt, job: JobId) -> Vec<&'a PastJob> {
-        self.ours(attempt).filter(|row| row.id == job).collect()
-    }
-
-    fn ours(&self, attempt: &Attempt) -> impl Iterator<Item = &'a PastJob> {
-        let rows = self.rows.get(attempt.token.name.as_str());
-        rows.into_iter().flatten().copied().filter(|row| {
-            row.uid == attempt.uid
-                && (row.comment.is_empty() || row.comment == attempt.token.comment)
-                // Names repeat when a state was lost and made anew: then only time tells.
-                && row.submitted.is_none_or(|at| at >= attempt.asked_at - Secs::hours(1))
-        })
-    }
 }
 
 /// One shard in one cycle.
@@ -233,7 +112,7 @@ impl Step<'_, '_> {
 
     /// sbatch gave no clear answer: the token decides (policy.md section 2.1, contract.md).
     fn settle(&mut self, mut intent: Box<Intent>) -> Slot {
-        if let Some(job) = find(self.roster, self.shard, &intent.attempt) {
+        if let Some(job) = self.roster.find(self.shard, &intent.attempt) {
             return self.adopt(intent.attempt, job);
         }
         if let Some(row) = self.past.of(&intent.attempt, None) {
@@ -258,7 +137,7 @@ impl Step<'_, '_> {
     }
 
     fn follow(&mut self, live: Box<Live>) -> Slot {
-        match find_live(self.roster, self.shard, &live) {
+        match self.roster.find_live(self.shard, &live) {
             Some(job) => self.see(live, job),
             None => self.missing(live),
         }
@@ -409,30 +288,6 @@ impl Step<'_, '_> {
     }
 }
 
-/// The job of an attempt whose id is not known yet.
-fn find<'a>(roster: &Roster<'a>, shard: usize, attempt: &Attempt) -> Option<&'a QueueJob> {
-    roster
-        .of(shard)
-        .iter()
-        .map(|ours| ours.job)
-        .find(|job| job.uid == attempt.uid && job.comment == attempt.token.comment)
-}
-
-/// The job of a live record: same id, user and name; and the comment, or where somebody changed
-/// that, the submit time.
-fn find_live<'a>(roster: &Roster<'a>, shard: usize, live: &Live) -> Option<&'a QueueJob> {
-    let token = &live.attempt.token;
-    let same = |job: &&QueueJob| {
-        job.id == live.job
-            && job.uid == live.attempt.uid
-            && job.name == token.name
-            && (job.comment == token.comment
-                || (job.submitted.is_some() && job.submitted == live.submitted))
-    };
-    let listed = roster.of(shard).iter().map(|ours| ours.job).find(same);
-    listed.or_else(|| roster.by_id(live.job).filter(same))
-}
-
 /// Live jobs of a shard beside the one that its record holds. The record's own is kept; another
 /// that still pends may be cancelled, one that runs is only told: it may be doing real work.
 fn twins_of(
@@ -454,12 +309,8 @@ fn twins_of(
             what: What::Twin { kept: live.job, other: ours.job.id, cancelled },
         });
         if cancelled {
-            cancel.push(target(shard, &record.id, ours.job.id));
+            cancel.push(Target::new(shard, &record.id, ours.job.id));
         }
     }
     cancel
-}
-
-pub fn target(shard: usize, id: &ShardId, job: JobId) -> Target {
-    Target { shard, id: id.clone(), job }
 }

@@ -6,6 +6,7 @@ use crate::model::state::{Gate, Owed, Reservation, ShardRecord, Slot, State};
 use crate::model::units::{GpuSeconds, Time};
 
 use super::account;
+use super::bad_nodes;
 use super::census::Census;
 use super::event::{Event, What};
 use super::measure::is_done;
@@ -44,6 +45,9 @@ pub fn review(
             (_, _) if !queue.contains(&i) => Some("R4: the shard no longer waits for a start"),
             (_, None) => Some("R5: its placement is gone"),
             (_, Some(at)) if !still_fits(&placements[at]) => Some("R5: it no longer fits there"),
+            _ if bad_nodes::shunned(policy, state, i, placements, now).contains(&pin.node) => {
+                Some("R5: jobs die on its node")
+            }
             (Some(first), _) if *first != i => Some("R3: it is no longer rank 1"),
             _ => None,
         };

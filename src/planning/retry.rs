@@ -8,9 +8,11 @@ use crate::model::policy::{Policy, Rules, Shard};
 use crate::model::state::{End, EndHow, Gate, HeldWhy, ShardRecord, Slot, State, Stop};
 use crate::model::units::{Secs, Time};
 
+use super::bad_nodes::{self, Blame, Marks};
 use super::event::{Event, What};
 use super::measure::is_done;
 use super::oom;
+use super::plan::Target;
 
 /// No back-off is longer than this (contract.md, `backoff`).
 const LONGEST_BACKOFF: Secs = Secs::hours(1);
@@ -25,8 +27,10 @@ pub fn judge(
     now: Time,
     events: &mut Vec<Event>,
 ) {
-    for (i, shard) in policy.shards.iter().enumerate() {
-        let record = &mut state.shards[i];
+    let State { shards, caution, .. } = state;
+    let nodes = &mut caution.nodes;
+    let mut marks = Marks { nodes, cluster: &seen.cluster.nodes, rules: &policy.rules, now };
+    for (i, (shard, record)) in policy.shards.iter().zip(shards).enumerate() {
         if matches!(record.gate, Gate::Backoff { until } if until <= now) {
             record.gate = Gate::Open;
         }
@@ -42,6 +46,11 @@ pub fn judge(
         events.push(tell(record, What::Ended { job: end.job, how: end.how, new_rows }));
         let end = end.clone();
         record.slot = Slot::Free;
+        if bad_nodes::node_failed(&end)
+            && let [node] = end.nodes.as_slice()
+        {
+            marks.charge(node, record, &end);
+        }
         // A start that never came about does not cost the place in the queue.
         if end.stop != Some(Stop::Stranded) || end.started.is_some() {
             record.queued_since = now;
@@ -49,7 +58,10 @@ pub fn judge(
         match verdict {
             Verdict::Wait | Verdict::Free => {}
             Verdict::Preempted => record.preemptions += 1,
-            Verdict::Progress => record.failures = 0,
+            Verdict::Progress => {
+                record.failures = 0;
+                marks.confirm(record, &end);
+            }
             Verdict::CancelledByOther => {
                 let why = HeldWhy::JobCancelled { job: end.job, by: end.cancelled_by };
                 events.push(tell(
@@ -62,12 +74,19 @@ pub fn judge(
                 let what = oom::escalate(policy, shard, record, &end, now);
                 events.push(tell(record, what));
             }
-            Verdict::Failure => {
-                record.failures += 1;
-                if let Some(what) = punish(record, &end, &policy.rules, log, now) {
-                    events.push(tell(record, what));
+            Verdict::Failure => match bad_nodes::blame(record, &end, &marks) {
+                Blame::Node(node) => {
+                    marks.charge(&node, record, &end);
+                    events.push(tell(record, What::NodeBlamed { job: end.job, node }));
                 }
-            }
+                Blame::Shard => {
+                    marks.take_back(record);
+                    record.failures += 1;
+                    if let Some(what) = punish(record, &end, &policy.rules, log, now) {
+                        events.push(tell(record, what));
+                    }
+                }
+            },
         }
         record.last_end = Some(end);
     }
@@ -158,11 +177,10 @@ fn punish(
 }
 
 /// A person wants no more of it, and Slurm still has its job.
-pub fn cancelled_but_live(state: &State) -> Vec<super::plan::Target> {
+pub fn cancelled_but_live(state: &State) -> Vec<Target> {
     let live = |(i, record): (usize, &ShardRecord)| {
         let job = record.live()?.job;
-        matches!(record.gate, Gate::Cancelled { .. })
-            .then(|| super::reconcile::target(i, &record.id, job))
+        matches!(record.gate, Gate::Cancelled { .. }).then(|| Target::new(i, &record.id, job))
     };
     state.shards.iter().enumerate().filter_map(live).collect()
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;
 use crate::model::policy::{Lane, LaneSpec, Lanes};
-use crate::model::state::{ShardRecord, Slot, State};
+use crate::model::state::{Attempt, Live, ShardRecord, Slot, State};
 
 /// A job of ours, with what its comment says.
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +79,29 @@ impl<'a> Roster<'a> {
     pub fn by_id(&self, id: JobId) -> Option<&'a QueueJob> {
         let at = self.by_id.binary_search_by_key(&id, |job| job.id).ok()?;
         self.by_id.get(at).copied()
+    }
+
+    /// The job of an attempt whose id is not known yet.
+    pub fn find(&self, shard: usize, attempt: &Attempt) -> Option<&'a QueueJob> {
+        self.of(shard)
+            .iter()
+            .map(|ours| ours.job)
+            .find(|job| job.uid == attempt.uid && job.comment == attempt.token.comment)
+    }
+
+    /// The job of a live record: same id, user and name; and the comment, or where somebody changed
+    /// that, the submit time.
+    pub fn find_live(&self, shard: usize, live: &Live) -> Option<&'a QueueJob> {
+        let token = &live.attempt.token;
+        let same = |job: &&QueueJob| {
+            job.id == live.job
+                && job.uid == live.attempt.uid
+                && job.name == token.name
+                && (job.comment == token.comment
+                    || (job.submitted.is_some() && job.submitted == live.submitted))
+        };
+        let listed = self.of(shard).iter().map(|ours| ours.job).find(same);
+        listed.or_else(|| self.by_id(live.job).filter(same))
     }
 }
 

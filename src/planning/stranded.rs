@@ -13,7 +13,6 @@ use crate::model::units::{Secs, Time};
 use super::census::Census;
 use super::placement::Placement;
 use super::plan::Target;
-use super::reconcile::target;
 
 /// Long enough for backfill to give way and for Slurm to look at the job more than once.
 const STRANDED_AFTER: Secs = Secs::minutes(5);
@@ -42,7 +41,7 @@ pub fn stranded(
     let found = census.pinned.iter().filter_map(|&i| {
         let record = &state.shards[i];
         let live = record.live().filter(|live| lost(live))?;
-        Some(target(i, &record.id, live.job))
+        Some(Target::new(i, &record.id, live.job))
     });
     found.collect()
 }

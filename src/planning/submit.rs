@@ -1,5 +1,6 @@
 //! Which shards are submitted in this cycle, and the complete request for each.
 
+use crate::model::caution::Caution;
 use crate::model::id::Token;
 use crate::model::observation::Cluster;
 use crate::model::policy::{Lane, LaneSpec, Policy, Shard};
@@ -8,6 +9,7 @@ use crate::model::state::{Attempt, Gate, Pin, ShardRecord, Slot, State};
 use crate::model::units::Time;
 
 use super::ask::{Ask, ask};
+use super::breaker;
 use super::exclude::users_own;
 use super::kept_off::union;
 use super::measure::is_done;
@@ -24,10 +26,11 @@ pub struct Moment<'a> {
 }
 
 /// May it be submitted now?
-pub fn is_ready(shard: &Shard, record: &ShardRecord) -> bool {
+pub fn is_ready(shard: &Shard, record: &ShardRecord, caution: &Caution) -> bool {
     record.slot == Slot::Free
         && record.gate == Gate::Open
         && record.over_cap.is_none()
+        && !breaker::is_open(caution, &record.id.family)
         && !is_done(shard, record)
         // Never counted: its files could not be read even once.
         && record.progress.measured_at.is_some()

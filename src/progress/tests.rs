@@ -59,6 +59,7 @@ fn shard(name: &str, done: RowsIn, cost: Option<CostIn>) -> Shard {
         cost,
         cap: None,
         oom: Vec::new(),
+        restart_stalled: false,
         log_dir: PathBuf::from("/"),
     }
 }
@@ -237,8 +238,14 @@ fn nothing_but_a_regular_file_is_opened() {
     assert!(gap.source.ends_with("/loop"), "{gap}");
 }
 
+/// `usual`, or as many as $PROPTEST_CASES says (scripts/fuzz).
+fn cases(usual: u32) -> u32 {
+    const UNSET: u32 = 256;
+    Some(ProptestConfig::default().cases).filter(|wish| *wish != UNSET).unwrap_or(usual)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(64), ..ProptestConfig::default() })]
 
     /// However a file grows between cycles, and though what is remembered goes through the cache
     /// each time, the sums are those of one reading of the whole.
@@ -273,6 +280,30 @@ proptest! {
         }
         let sums = |l: &Ledger| (l.keys.clone(), l.lines, l.spent, l.bad, l.offset);
         prop_assert_eq!(sums(&in_pieces), sums(&at_once));
+    }
+
+    /// Whatever a program writes into its ledger: no row and no bad line without a line of its own,
+    /// and nothing is remembered beyond the bytes that were read.
+    #[test]
+    fn any_bytes_are_a_ledger(
+        pieces in prop::collection::vec(
+            prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..12),
+                prop::sample::select(vec!["\n", "{", "}", "\"row_id\":", "\"cost_usd\":", "1e999", "[", ","])
+                    .prop_map(|text| text.as_bytes().to_vec()),
+            ],
+            0..60,
+        ),
+    ) {
+        let bytes = pieces.concat();
+        let folder = folder();
+        let path = folder.path().join("s0.jsonl");
+        put(&path, &bytes);
+        let mut ledger = Ledger::default();
+        ledger.refresh(&path, &by_key(), &mut (1 << 30)).expect("reads");
+        let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        prop_assert!(ledger.rows(&by_key()) <= lines && ledger.bad <= lines);
+        prop_assert!(ledger.keys.len() as u64 <= lines && ledger.offset <= bytes.len() as u64);
     }
 
     #[test]

@@ -158,6 +158,10 @@ impl<W: Work> Slurm for Door<'_, W> {
             (Some(hit), _) if hit.certain => {
                 Submitted::Refused(Refusal { class: RefusalClass::Overload, text: hit.text })
             }
+            // A scenario's own words for a request that Slurm will never take.
+            (Some(hit), _) if hit.scripted && hit.text.contains("failed: Invalid ") => {
+                Submitted::Refused(Refusal { class: RefusalClass::Request, text: hit.text })
+            }
             (Some(hit), _) => Submitted::Unknown(said(Command::Sbatch, &hit)),
         }
     }

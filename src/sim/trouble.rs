@@ -11,6 +11,8 @@ use crate::model::units::{Secs, Time};
 pub enum Trouble {
     /// FAILED 1:0 within a second, nothing done.
     DiesAtOnce,
+    /// The same, on these nodes only.
+    DiesOn(Vec<String>),
     /// FAILED 1:0 after so many rows of this run.
     FailsAfter(u32),
     /// COMPLETED 0:0 after so many rows of this run, with others left.
@@ -27,7 +29,7 @@ impl Trouble {
     /// Rows that a run finishes before.
     pub(super) fn rows_before(&self) -> u32 {
         match self {
-            Trouble::DiesAtOnce | Trouble::GpuMemory(_) => 0,
+            Trouble::DiesAtOnce | Trouble::DiesOn(_) | Trouble::GpuMemory(_) => 0,
             Trouble::FailsAfter(n)
             | Trouble::LeavesAfter(n)
             | Trouble::StallsAfter(n)
@@ -38,6 +40,7 @@ impl Trouble {
     fn applies(&self, rows_left: usize, start: &Start<'_>) -> bool {
         match self {
             Trouble::DiesAtOnce => true,
+            Trouble::DiesOn(nodes) => nodes.iter().any(|node| node == start.node),
             Trouble::GpuMemory(models) => {
                 models.is_empty()
                     || start
@@ -53,7 +56,7 @@ impl Trouble {
     pub(super) fn run(&self, work: Secs) -> Run {
         let not_at_once = Secs(work.0.max(1));
         match self {
-            Trouble::DiesAtOnce => Run::fails(Secs(1)),
+            Trouble::DiesAtOnce | Trouble::DiesOn(_) => Run::fails(Secs(1)),
             Trouble::FailsAfter(_) | Trouble::GpuMemory(_) => Run::fails(not_at_once),
             Trouble::LeavesAfter(_) => Run::completes(not_at_once),
             Trouble::StallsAfter(_) => Run::forever(),
@@ -65,7 +68,7 @@ impl Trouble {
 
     pub(super) fn log(&self, start: &Start<'_>) -> Vec<String> {
         let lines: &[&str] = match self {
-            Trouble::DiesAtOnce => {
+            Trouble::DiesAtOnce | Trouble::DiesOn(_) => {
                 &["Traceback (most recent call last):", "RuntimeError: died at once"]
             }
             Trouble::FailsAfter(_) => {

@@ -8,6 +8,7 @@ pub mod command;
 pub mod environment;
 pub mod error;
 pub mod gres;
+pub mod health;
 pub mod hostlist;
 pub mod real;
 pub mod rows;

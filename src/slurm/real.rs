@@ -3,9 +3,9 @@
 //! Decides nothing, keeps nothing between calls but where a command was found.
 
 use std::collections::HashMap;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::model::cluster::{Node, QueueJob};
 use crate::model::id::JobId;
@@ -31,6 +31,11 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// sbatch tries again inside for up to two minutes, and an interrupted one leaves a job behind.
 const SBATCH_TIMEOUT: Duration = Duration::from_secs(180);
 
+/// Less than this is not given to sbatch: it says by itself after about 10 s what is wrong.
+const SBATCH_LEAST: Duration = Duration::from_secs(10);
+const OUT_OF_TIME: &str =
+    "not asked: this tick's time is used up (`tick_budget` under [policy]), the next one goes on";
+
 /// The trait [`Slurm`] on top of the commands.
 #[derive(Debug)]
 pub struct RealSlurm {
@@ -39,6 +44,8 @@ pub struct RealSlurm {
     environment: Environment,
     tags: rows::Tags,
     found: HashMap<&'static str, Result<String, NotFound>>,
+    /// When the time of this cycle is used up; no command runs longer.
+    ends: Option<Instant>,
 }
 
 const COMMANDS: [&str; 7] =
@@ -57,15 +64,38 @@ impl RealSlurm {
             environment,
             tags: rows::Tags::new(seed),
             found: HashMap::new(),
+            ends: None,
         };
         slurm.found = COMMANDS.into_iter().map(|name| (name, slurm.find(name))).collect();
         slurm
+    }
+
+    /// From now on all commands together may take so long: whoever holds a lock meanwhile holds it
+    /// no longer, however many commands hang.
+    pub fn with_budget(mut self, budget: Duration) -> RealSlurm {
+        self.ends = Instant::now().checked_add(budget);
+        self
+    }
+
+    /// What a command may take of `usual`; nothing left: it is not started.
+    fn within_budget(&self, usual: Duration) -> Result<Duration, NotFound> {
+        let Some(ends) = self.ends else { return Ok(usual) };
+        match ends.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(NotFound(OUT_OF_TIME.to_owned())),
+            left => Ok(usual.min(left)),
+        }
     }
 
     /// Path of a command, or what is wrong. For `doctor`.
     pub fn path_of(&self, name: &str) -> Result<String, NotFound> {
         let unused = || Err(NotFound(format!("babysit does not use a command {name}")));
         self.found.get(name).cloned().unwrap_or_else(unused)
+    }
+
+    /// Is this folder looked at also where PATH is as poor as cron's?
+    pub fn finds_without_path(&self, folder: &str) -> bool {
+        let folder = Path::new(folder);
+        self.bin_dir.is_some() || USUAL_PLACES.iter().any(|place| Path::new(place) == folder)
     }
 
     fn find(&self, name: &str) -> Result<String, NotFound> {
@@ -112,12 +142,17 @@ impl RealSlurm {
         deadline: Duration,
     ) -> Result<Outcome, NotFound> {
         self.path_of(name)?;
+        let deadline = self.within_budget(deadline)?;
         let argv = self.line(name, arguments);
         run(&Call { argv: &argv, env, stdin, deadline })
     }
 
     /// stdout of a reading command, and the command as it is named in faults.
-    fn read(&self, name: &'static str, arguments: Vec<String>) -> Seen<(String, String)> {
+    pub(super) fn read(
+        &self,
+        name: &'static str,
+        arguments: Vec<String>,
+    ) -> Seen<(String, String)> {
         let mut shown = vec![name.to_owned()];
         // Lists of columns and names are long, separators are no sight for people.
         shown.extend(arguments.iter().map(|a| {
@@ -201,6 +236,11 @@ impl RealSlurm {
     }
 }
 
+/// With its parents; for user and group at most, whatever the umask: others could put files there.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o775).create(folder)
+}
+
 fn updates<'a>(jobs: &'a [JobId], change: &'a Change) -> impl Iterator<Item = Vec<String>> + 'a {
     jobs.chunks(scontrol::MOST_JOBS).filter_map(|jobs| scontrol::argv(jobs, change))
 }
@@ -260,9 +300,15 @@ impl Slurm for RealSlurm {
             Err(fault) => return refused(fault),
         };
         // Without its folder a job fails within seconds, with no word but `0:53`.
-        if let Err(fault) = std::fs::create_dir_all(&request.log_dir) {
+        if let Err(fault) = make_folder(&request.log_dir) {
             let folder = request.log_dir.display();
             return refused(format!("the log folder {folder} cannot be made: {fault}"));
+        }
+        // Ended too early it would leave a job behind whose fate must be found out.
+        let enough = |left: Duration| left >= SBATCH_LEAST;
+        if !self.within_budget(SBATCH_TIMEOUT).is_ok_and(enough) {
+            let text = OUT_OF_TIME.to_owned();
+            return Submitted::Refused(Refusal { class: RefusalClass::Limit, text });
         }
         let script = sbatch::script(request);
         let stdin = script.as_ref().map(String::as_bytes);
@@ -282,7 +328,9 @@ impl Slurm for RealSlurm {
     fn run(&mut self, line: &str) -> Asked {
         let argv = ["/bin/sh", "-c", line].map(str::to_owned);
         let env = self.environment.base(self.bin_dir.as_deref());
-        let outcome = run(&Call { argv: &argv, env: &env, stdin: None, deadline: self.timeout });
+        let outcome = self
+            .within_budget(self.timeout)
+            .and_then(|deadline| run(&Call { argv: &argv, env: &env, stdin: None, deadline }));
         error::asked(line, &outcome).map_or_else(Asked::Failed, |()| Asked::Done)
     }
 }

@@ -5,6 +5,7 @@
 //! with the process however that dies.
 
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt as _, MetadataExt};
 use std::path::Path;
@@ -18,22 +19,36 @@ use super::file::{must_be_a_file, options, share};
 use super::v1::Moment;
 use crate::model::units::Time;
 
+/// Before the mark of one holder, in the line that it writes.
+const MARK: &str = " mark ";
+/// Bytes; a holder's line is much shorter.
+const MOST_OF_A_LINE: u64 = 400;
+
 /// Between two tries. A tick takes a second or more.
 const STEP: Duration = Duration::from_millis(100);
 
 /// How often a lock file may be swapped under our hands before that counts as an error.
 const SWAPS: u32 = 20;
 
+/// The lock while it is held, and what its holder wrote into it.
+#[derive(Debug)]
+pub(super) struct Held {
+    file: File,
+    line: String,
+    pub host: String,
+}
+
 /// Takes the lock, waiting for it for about `wait` at most.
-pub(super) fn take(path: &Path, wait: Duration) -> Result<File, StoreError> {
+pub(super) fn take(path: &Path, wait: Duration) -> Result<Held, StoreError> {
     let mut waited = Duration::ZERO;
     let mut swaps = 0;
     loop {
         let file = open(path)?;
         match file.try_lock_exclusive() {
             Ok(()) if is_still_named(&file, path)? => {
-                sign(&file).map_err(StoreError::io("write who holds it", path))?;
-                return Ok(file);
+                let (line, host) =
+                    sign(&file).map_err(StoreError::io("write who holds it", path))?;
+                return Ok(Held { file, line, host });
             }
             Ok(()) if swaps < SWAPS => swaps += 1,
             Ok(()) => {
@@ -85,6 +100,28 @@ fn is_still_named(file: &File, path: &Path) -> Result<bool, StoreError> {
     }
 }
 
+impl Held {
+    /// Is this still the only holder, as far as the file itself tells? Where locks do not reach
+    /// across hosts, a second holder signs over the first, who sees it here.
+    ///
+    /// Opened anew each time: over NFS only that shows what another host has written.
+    pub fn check(&self, path: &Path) -> Result<(), StoreError> {
+        let stolen = |what: String| StoreError::Stolen { path: path.to_owned(), what };
+        if !is_still_named(&self.file, path)? {
+            return Err(stolen("the lock file was removed or replaced".to_owned()));
+        }
+        let now = open(path)?;
+        let mut line = String::new();
+        now.take(MOST_OF_A_LINE)
+            .read_to_string(&mut line)
+            .map_err(StoreError::io("read who holds it", path))?;
+        if line == self.line {
+            return Ok(());
+        }
+        Err(stolen(format!("the lock is held by another babysit too: {}", told(&line))))
+    }
+}
+
 fn is_contended(error: &io::Error) -> bool {
     // Over NFS a lock of another host shows as EACCES on some servers.
     error.kind() == io::ErrorKind::WouldBlock
@@ -100,30 +137,38 @@ fn is_unsupported(error: &io::Error) -> bool {
 }
 
 /// Since when it is held is the file's time of change: no clock is needed here.
-fn sign(file: &File) -> io::Result<()> {
+fn sign(file: &File) -> io::Result<(String, String)> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
-    let host = host.as_deref().map_or("an unknown host", str::trim);
+    let host = host.as_deref().map_or("an unknown host", str::trim).to_owned();
     let user = rustix::process::getuid().as_raw();
-    let line = format!("pid {} on {host} (uid {user})\n", std::process::id());
+    let pid = std::process::id();
+    // Containers may share a host's name and a process id; the mark tells even them apart.
+    let mark = RandomState::new().hash_one(pid);
+    let line = format!("pid {pid} on {host} (uid {user}){MARK}{mark:016x}\n");
     file.write_all_at(line.as_bytes(), 0)?;
-    file.set_len(line.len() as u64)
+    file.set_len(line.len() as u64)?;
+    Ok((line, host))
 }
 
 /// Who holds it, as it told; only ever shown.
 fn holder(file: &File) -> String {
     let mut line = Vec::new();
-    if file.take(200).read_to_end(&mut line).is_err() {
+    if file.take(MOST_OF_A_LINE).read_to_end(&mut line).is_err() {
         return "it did not say who".to_owned();
     }
-    let line = String::from_utf8_lossy(&line);
-    let shown: String =
-        line.chars().take_while(|c| *c != '\n').filter(|c| !c.is_control()).collect();
+    let shown = told(&String::from_utf8_lossy(&line));
     let since = file.metadata().map(|meta| Moment(Time(meta.mtime())).to_string());
     match (shown.is_empty(), since) {
         (true, _) => "it did not say who".to_owned(),
         (false, Ok(since)) => format!("{shown}, since {since}"),
         (false, Err(_)) => shown,
     }
+}
+
+/// The part of the line that says something to a person.
+fn told(line: &str) -> String {
+    let line = line.split_once(MARK).map_or(line, |(front, _)| front);
+    line.chars().take_while(|c| *c != '\n').filter(|c| !c.is_control()).collect()
 }
 
 #[cfg(test)]
@@ -146,7 +191,7 @@ mod tests {
     fn a_program_that_a_tick_starts_does_not_inherit_the_lock() {
         let folder = tempfile::tempdir().expect("a folder");
         let lock = take(&folder.path().join("lock"), Duration::ZERO).expect("free");
-        let flags = rustix::io::fcntl_getfd(&lock).expect("flags");
+        let flags = rustix::io::fcntl_getfd(&lock.file).expect("flags");
         assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
     }
 }

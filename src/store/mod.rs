@@ -7,18 +7,19 @@ mod error;
 mod file;
 mod journal;
 mod lock;
+mod trial;
 mod v1;
 
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use self::error::StoreError;
 use self::file::{Stamp, beside};
+pub use self::trial::Trial;
 use self::v1::Unreadable;
 use crate::model::state::State;
 
@@ -58,6 +59,11 @@ impl Store {
         Ok(self.look()?.map(|(state, _)| state))
     }
 
+    /// Tries out, on files of its own, whether the file system does what a tick needs.
+    pub fn trial(&self) -> Result<Trial, StoreError> {
+        trial::trial(&self.path)
+    }
+
     /// The last lines of the journal, oldest first, from at most `bytes` of its end.
     pub fn journal_tail(&self, bytes: u64) -> io::Result<Vec<serde_json::Value>> {
         journal::tail(&self.journal_path(), bytes)
@@ -71,9 +77,9 @@ impl Store {
             return Err(StoreError::NotAFile { path: self.path.clone(), what });
         }
         let folder = file::folder_of(&self.path);
-        std::fs::create_dir_all(folder).map_err(StoreError::io("make the folder", folder))?;
+        file::make_folder(folder)?;
         let lock = lock::take(&beside(&self.path, ".lock"), wait)?;
-        Ok(Locked { store: self.clone(), known: None, _lock: lock })
+        Ok(Locked { store: self.clone(), known: None, lock })
     }
 
     fn look(&self) -> Result<Option<(State, Stamp)>, StoreError> {
@@ -136,8 +142,7 @@ impl Store {
 pub struct Locked {
     store: Store,
     known: Option<Known>,
-    /// Held for its lock alone.
-    _lock: File,
+    lock: lock::Held,
 }
 
 /// What is on disk, as this holder of the lock last saw or wrote it.
@@ -154,6 +159,25 @@ struct Known {
 impl Locked {
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The name of this host, as the lock tells it.
+    pub fn host(&self) -> &str {
+        &self.lock.host
+    }
+
+    /// An error: another babysit has the lock as well, or wrote the state since it was read here.
+    /// Cheap enough to be asked before each effect.
+    pub fn still_ours(&self) -> Result<(), StoreError> {
+        self.lock.check(&beside(&self.store.path, ".lock"))?;
+        let Some(known) = &self.known else { return Ok(()) };
+        if file::stamp(&self.store.path)? != known.stamp {
+            return Err(StoreError::Stolen {
+                path: self.store.path.clone(),
+                what: "somebody else wrote it since it was read".to_owned(),
+            });
+        }
+        Ok(())
     }
 
     /// The state; `None`: there is none and never was.

@@ -216,6 +216,7 @@ fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
 
 fn shard(work: &ShardWork) -> Shard {
     Shard {
+        restart_stalled: false,
         id: work.id.clone(),
         index: 0,
         lab: "lab".to_owned(),

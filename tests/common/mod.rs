@@ -7,6 +7,7 @@ use babysit::model::cluster::{EndWord, JobState};
 use babysit::model::id::{JobId, ShardId, Token};
 use babysit::model::policy::*;
 use babysit::model::reason::Reason;
+use babysit::model::request::Request;
 use babysit::model::state::*;
 use babysit::model::units::{Money, Secs, Tflops, Time};
 
@@ -37,6 +38,7 @@ fn shard(family: &str, index: u32, rows: u32, row_time: Secs, cap: f64) -> Shard
         cost: Some(CostIn::Jsonl { path: ledger, field: "cost_usd".into() }),
         cap: Some(dollars(cap)),
         oom: Vec::new(),
+        restart_stalled: false,
         log_dir: format!("/lab/logs/{family}/s{index}").into(),
         id,
     }
@@ -67,6 +69,28 @@ pub fn policy() -> Policy {
         slurm: SlurmSettings::default(),
         logs: "/lab/logs".into(),
         notify: None,
+    }
+}
+
+/// A submission that asks for one GPU.
+pub fn request(log_dir: &std::path::Path) -> Request {
+    Request {
+        token: Token::new("oracle-plan", "abc123", &ShardId::new("find", "s0"), 1, "0badcafe"),
+        qos: None,
+        partition: None,
+        account: None,
+        gres: "gpu:1".into(),
+        node: None,
+        exclude: Vec::new(),
+        nice: 0,
+        cpus: None,
+        mem: None,
+        time: None,
+        workdir: "/".into(),
+        log_dir: log_dir.to_owned(),
+        env: Vec::new(),
+        args: Vec::new(),
+        launch: Launch::Command("true".into()),
     }
 }
 

@@ -11,6 +11,7 @@ use babysit::model::id::JobId;
 use babysit::model::reason::Reason;
 use babysit::model::state::{Gate, HeldWhy, State};
 use babysit::model::units::{Secs, Time};
+use babysit::planning::breaker;
 use babysit::planning::plan::{Action, Purpose};
 use babysit::sim::{Accounting, Controller, Faults, Rng, Stranger};
 use babysit::study::{Shards, World};
@@ -167,6 +168,8 @@ impl Trial {
 
     /// A person lets go on what a rule or he himself held.
     fn free_the_held(&mut self) {
+        let families = self.world.policy.shards.iter().map(|shard| shard.id.family.as_str());
+        breaker::close(&mut self.disk, families);
         for record in &mut self.disk.shards {
             if matches!(record.gate, Gate::Held { .. } | Gate::Refused { .. }) {
                 record.gate = Gate::Open;

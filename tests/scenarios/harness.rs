@@ -78,6 +78,7 @@ pub fn shard(id: &str, rows: u32) -> Shard {
         cost: Some(CostIn::Jsonl { path: format!("/runs/{id}.jsonl").into(), field: "usd".into() }),
         cap: None,
         oom: Vec::new(),
+        restart_stalled: false,
         log_dir: "/logs".into(),
         id,
     }

@@ -199,10 +199,21 @@ fn queue_rule(world: &World, spots: &[Spot], started: &Started) {
     });
     for (place, &i) in order.iter().enumerate() {
         let (shard, record) = (&policy.shards[i], &state.shards[i]);
-        if started.contains_key(&i) || matches!(record.why, Reason::SubmitBudget { .. }) {
+        let put_off = matches!(
+            record.why,
+            Reason::SubmitBudget { .. } | Reason::SlurmBusy { .. } | Reason::BreakerOpen { .. }
+        );
+        if started.contains_key(&i) || put_off {
             continue;
         }
-        for spot in spots.iter().filter(|s| s.up && could_ever(shard, record, s)) {
+        // A node on which jobs died is left alone for a while.
+        let died_there = |spot: &&Spot| {
+            state.caution.nodes.get(&spot.pin.node).is_some_and(|marks| {
+                marks.out_until.is_some() || marks.deaths.iter().any(|d| d.shard == shard.id)
+            })
+        };
+        let could = spots.iter().filter(|s| s.up && could_ever(shard, record, s));
+        for spot in could.filter(|spot| !died_there(spot)) {
             let (mut gpus_given, mut cpus_given) = (0, 0);
             for j in order[..place].iter().filter(|j| started.contains_key(j)) {
                 let given = &policy.shards[*j];
@@ -276,7 +287,10 @@ fn reasons(policy: &Policy, state: &State) {
         assert!(*why != Reason::NotLookedYet, "{}: no reason", shard.id);
         let agrees = match &record.slot {
             Slot::Live(live) if live.state == JobState::Running && live.absent.is_none() => {
-                matches!(why, Reason::Running { .. } | Reason::Stopping { .. })
+                matches!(
+                    why,
+                    Reason::Running { .. } | Reason::Stopping { .. } | Reason::Stalled { .. }
+                )
             }
             Slot::Live(_) => !matches!(
                 why,
@@ -303,7 +317,10 @@ fn reasons(policy: &Policy, state: &State) {
         if record.reservation.is_some() {
             let says = matches!(
                 why,
-                Reason::Collecting { .. } | Reason::NoCpusOrMemory | Reason::SubmitBudget { .. }
+                Reason::Collecting { .. }
+                    | Reason::NoCpusOrMemory
+                    | Reason::SubmitBudget { .. }
+                    | Reason::SlurmBusy { .. }
             );
             assert!(says, "{}: holds a reservation and says {why:?}", shard.id);
         }

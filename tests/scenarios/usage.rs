@@ -4,6 +4,7 @@ use babysit::model::cluster::EndWord;
 use babysit::model::policy::{Policy, ReservationCharge, Shard};
 use babysit::model::state::ChargeKind;
 use babysit::model::units::{Secs, Time};
+use babysit::planning::census::Census;
 use babysit::planning::reservation;
 use babysit::sim::{Cluster, Table};
 
@@ -84,7 +85,8 @@ fn a_clock_that_jumps_bills_no_second_twice() {
     for (now, sum) in
         [(100, 100), (40, 100), (90, 100), (100, 100), (150, 150), (0, 150), (160, 160)]
     {
-        reservation::accrue(&mut story.world.state, at(now));
+        let census = Census::new(&story.world.policy, &story.world.state);
+        reservation::accrue(&mut story.world.state, &census, at(now));
         assert_eq!(billed(&story), sum, "at {now}");
     }
 }

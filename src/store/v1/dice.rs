@@ -140,6 +140,12 @@ impl<T: Roll> Roll for Vec<T> {
     }
 }
 
+impl<T: Roll> Roll for BTreeMap<String, T> {
+    fn roll(dice: &mut Dice) -> BTreeMap<String, T> {
+        (0..dice.below(3)).map(|_| Roll::roll(dice)).collect()
+    }
+}
+
 impl<A: Roll, B: Roll> Roll for (A, B) {
     fn roll(dice: &mut Dice) -> (A, B) {
         (A::roll(dice), B::roll(dice))
@@ -177,5 +183,7 @@ pub(crate) fn state(dice: &mut Dice, shards: usize) -> State {
             .collect::<BTreeMap<_, _>>(),
         last_tick: Roll::roll(dice),
         learned: Roll::roll(dice),
+        caution: Roll::roll(dice),
+        host: Roll::roll(dice),
     }
 }

@@ -6,6 +6,7 @@
 //! renaming one changes the disk form, which the kept fixture notices.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -127,6 +128,22 @@ impl<T: Form> Form for Vec<T> {
     }
     fn from_disk(disk: Self::Disk<'_>) -> Self {
         disk.into_iter().map(T::from_disk).collect()
+    }
+}
+
+impl<T: Form> Form for BTreeMap<String, T> {
+    type Disk<'a> = BTreeMap<Cow<'a, str>, T::Disk<'a>>;
+    fn to_disk(&self) -> Self::Disk<'_> {
+        self.iter().map(|(key, value)| (Cow::Borrowed(key.as_str()), value.to_disk())).collect()
+    }
+    fn from_disk(disk: Self::Disk<'_>) -> Self {
+        disk.into_iter().map(|(key, value)| (key.into_owned(), T::from_disk(value))).collect()
+    }
+}
+
+impl<K, V> Blank for BTreeMap<K, V> {
+    fn is_blank(&self) -> bool {
+        self.is_empty()
     }
 }
 

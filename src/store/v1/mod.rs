@@ -22,6 +22,7 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use self::form::{Blank, Form, disk_enum, disk_struct};
+use crate::model::caution::{Breaker, Caution, Death, NodeMarks, Overload};
 use crate::model::id::{ShardId, is_name};
 use crate::model::state::{
     Alike, CapSet, CapTarget, LabRecord, Learned, OwnLane, ShardRecord, State, TickOutcome,
@@ -76,6 +77,17 @@ disk_struct!(DiskAlike for Alike {
 // In thousandths of a TFLOP-second, whole, as the model counts them.
 disk_struct!(DiskLab for LabRecord { usage: Usage, floor: Usage; });
 
+disk_struct!(#[derive(Default)] DiskCaution for Caution {
+    ;
+    breakers: BTreeMap<String, Breaker>,
+    nodes: BTreeMap<String, NodeMarks>,
+    overload: Option<Overload>
+});
+disk_struct!(DiskBreaker for Breaker { refused: u32, said: String; open_since: Option<Time> });
+disk_struct!(DiskNodeMarks for NodeMarks { deaths: Vec<Death>; out_until: Option<Time> });
+disk_struct!(DiskDeath for Death { shard: ShardId, attempt: u32, at: Time; sure: bool });
+disk_struct!(DiskOverload for Overload { in_a_row: u32, until: Time, said: String; });
+
 /// One entry of `caps`, by name or by `family/shard`, as a person would say it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,6 +107,10 @@ struct Document<'a> {
     generation: u64,
     last_tick: Option<<TickRecord as Form>::Disk<'a>>,
     learned: <Learned as Form>::Disk<'a>,
+    #[serde(default)]
+    caution: <Caution as Form>::Disk<'a>,
+    #[serde(default)]
+    host: String,
     labs: BTreeMap<String, <LabRecord as Form>::Disk<'a>>,
     caps: Vec<DiskCap<'a>>,
     #[serde(deserialize_with = "records")]
@@ -143,6 +159,8 @@ pub(super) fn encode(state: &State, numbered: u64) -> Result<Vec<u8>, serde_json
         caps,
         last_tick,
         learned,
+        caution,
+        host,
     } = state;
     // Some 600 bytes a shard, so that the buffer grows once at most.
     let mut out = Vec::with_capacity(4096 + 600 * (shards.len() + orphans.len()));
@@ -153,6 +171,13 @@ pub(super) fn encode(state: &State, numbered: u64) -> Result<Vec<u8>, serde_json
     line(&mut out, "generation", &numbered)?;
     line(&mut out, "last_tick", &last_tick.to_disk())?;
     line(&mut out, "learned", &learned.to_disk())?;
+    // Left out where there is nothing to say: older builds of this version read the file too.
+    if *caution != Caution::default() {
+        line(&mut out, "caution", &caution.to_disk())?;
+    }
+    if !host.is_empty() {
+        line(&mut out, "host", host)?;
+    }
     let labs: BTreeMap<_, _> = labs.iter().map(|(name, lab)| (name, lab.to_disk())).collect();
     line(&mut out, "labs", &labs)?;
     list(&mut out, "caps", caps.iter().map(cap_to_disk))?;
@@ -235,6 +260,8 @@ fn into_model(document: Document<'_>) -> Result<State, String> {
         generation,
         last_tick,
         learned,
+        caution,
+        host,
         labs,
         caps,
         shards,
@@ -250,6 +277,8 @@ fn into_model(document: Document<'_>) -> Result<State, String> {
         caps: caps.into_iter().map(cap_from_disk).collect::<Result<_, String>>()?,
         last_tick: Form::from_disk(last_tick),
         learned: Form::from_disk(learned),
+        caution: Form::from_disk(caution),
+        host,
     };
     // A shard that is there twice could have a job under each record, of which one would be lost.
     let mut seen = HashSet::new();

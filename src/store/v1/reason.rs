@@ -37,6 +37,8 @@ disk_enum!(#[derive(Default)] DiskReason for Reason {
     FitNodesDown,
     NoCpusOrMemory,
     Submitted,
+    BreakerOpen { refused: u32, said: String },
+    Stalled { node: String, since: Time },
 });
 
 impl Blank for DiskReason<'_> {

@@ -96,6 +96,7 @@ disk_struct!(DiskLive for Live {
     reason: String,
     mark: Option<Mark>,
     absent: Option<Absence>,
+    stalled: Option<Time>,
     stop: Option<Stop>
 });
 
@@ -107,7 +108,7 @@ disk_enum!(DiskJobState for JobState {
 });
 
 disk_words!(DiskLane for Lane { Own, Extra });
-disk_words!(DiskStop for Stop { OverCap, Cancelled, Twin, Stranded });
+disk_words!(DiskStop for Stop { OverCap, Cancelled, Twin, Stalled, Stranded });
 disk_words!(DiskChargeKind for ChargeKind { Run, Reserved, Released });
 disk_struct!(DiskMark for Mark { rows: u32, at: Time; });
 disk_struct!(DiskAbsence for Absence { since: Time, looks: u32; });

@@ -6,8 +6,14 @@ use super::{Unreadable, decode, encode};
 /// Kept for ever: a state as version 1 wrote it, with every variant there was.
 const KEPT: &str = include_str!("../../../tests/fixtures/state/v1.json");
 
+/// `usual`, or as many as $PROPTEST_CASES says (scripts/fuzz).
+fn cases(usual: u32) -> u32 {
+    const UNSET: u32 = 256;
+    Some(ProptestConfig::default().cases).filter(|wish| *wish != UNSET).unwrap_or(usual)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(200), ..ProptestConfig::default() })]
 
     #[test]
     fn a_state_comes_back_as_it_was(seed: u64, shards in 0usize..12) {

@@ -1,0 +1,60 @@
+//! `babysit reconcile`: what Slurm and the state disagree on, and the settling of what can be
+//! proved, by the rules of a tick. Submits nothing.
+
+use crate::model::request::Asked;
+use crate::model::state::State;
+use crate::planning::differences::{Difference, differences};
+use crate::planning::event::Event;
+use crate::planning::plan::Target;
+use crate::planning::reconcile::reconcile as settle;
+use crate::planning::roster::Roster;
+use crate::slurm::Scope;
+
+use super::tick::{Hands, Outcome, observe};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reconciled {
+    pub outcome: Outcome,
+    /// As they were before anything was settled.
+    pub found: Vec<Difference>,
+    /// What is left of them.
+    pub left: Vec<Difference>,
+    pub events: Vec<Event>,
+}
+
+pub fn reconcile(hands: &mut Hands<'_>, state: &mut State) -> Reconciled {
+    state.align(hands.policy, hands.now);
+    let mut done = Reconciled {
+        outcome: Outcome::Ok,
+        found: Vec::new(),
+        left: Vec::new(),
+        events: Vec::new(),
+    };
+    // Strangers and orphans are of interest whoever they belong to.
+    let cluster = match hands.slurm.look(Scope::Everybody) {
+        Ok(cluster) => cluster,
+        Err(gap) => {
+            done.outcome = Outcome::Skipped(gap.to_string());
+            return done;
+        }
+    };
+    done.found = differences(state, &cluster);
+    let seen = observe(hands, state, cluster);
+    let roster = Roster::new(state, &seen.cluster.jobs, seen.cluster.me);
+    let twins = settle(hands.policy, state, &seen, &roster, hands.now, &mut done.events);
+    done.left = differences(state, &seen.cluster);
+    hands.checkpoint.journal(&done.events);
+    let ready = hands.checkpoint.save(state).and_then(|()| hands.checkpoint.still_ours());
+    if let Err(error) = ready {
+        done.outcome = Outcome::Failed(format!("the state could not be saved: {error:#}"));
+        return done;
+    }
+    let jobs: Vec<_> = twins.iter().map(|Target { job, .. }| *job).collect();
+    if !jobs.is_empty()
+        && let Asked::Failed(said) = hands.slurm.cancel(&jobs)
+    {
+        // The next tick sees the twins again, and asks again.
+        done.outcome = Outcome::Failed(format!("a second job could not be cancelled: {said}"));
+    }
+    done
+}

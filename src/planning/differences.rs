@@ -1,0 +1,114 @@
+//! What Slurm's queue and the state disagree on, for a person to read (`babysit reconcile`).
+//! Nothing is settled here: that is `reconcile`, by the very rules of a tick.
+
+use crate::model::cluster::{JobState, QueueJob};
+use crate::model::id::{JobId, ShardId};
+use crate::model::observation::Cluster;
+use crate::model::state::{Slot, State};
+use crate::model::units::Time;
+
+use super::roster::Roster;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// sbatch was asked, and its job is not in the queue.
+    UnknownSubmission { shard: ShardId, attempt: u32, since: Time, said: String },
+    /// The state holds a live job that the queue does not show.
+    Missing { shard: ShardId, job: JobId, since: Option<Time> },
+    /// More than one live job of one shard; the state holds `kept`.
+    Twins { shard: ShardId, kept: Option<JobId>, others: Vec<Twin> },
+    /// A live job of this state whose shard is no longer in shards.toml.
+    Orphan { shard: String, job: JobId, running: bool },
+    /// Live jobs under our project's names that belong to another state.
+    Strangers { instance: String, jobs: Vec<JobId> },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Twin {
+    pub job: JobId,
+    /// It still pends and is this user's, so that it may be cancelled without losing work.
+    pub may_go: bool,
+}
+
+impl Difference {
+    /// Time alone settles the others, or babysit does.
+    pub fn needs_person(&self) -> bool {
+        match self {
+            Difference::UnknownSubmission { .. } | Difference::Missing { .. } => false,
+            Difference::Twins { others, .. } => others.iter().any(|twin| !twin.may_go),
+            Difference::Orphan { .. } | Difference::Strangers { .. } => true,
+        }
+    }
+}
+
+/// In the order of the shards, then what belongs to none of them.
+pub fn differences(state: &State, cluster: &Cluster) -> Vec<Difference> {
+    let roster = Roster::new(state, &cluster.jobs, cluster.me);
+    let mut found = Vec::new();
+    for (i, record) in state.shards.iter().enumerate() {
+        let shard = &record.id;
+        let alive: Vec<&QueueJob> =
+            roster.of(i).iter().map(|ours| ours.job).filter(|job| !job.state.is_over()).collect();
+        let kept = record.live().map(|live| live.job);
+        match &record.slot {
+            Slot::Submitting(intent) if alive.is_empty() => {
+                found.push(Difference::UnknownSubmission {
+                    shard: shard.clone(),
+                    attempt: intent.attempt.number,
+                    since: intent.attempt.asked_at,
+                    said: intent.said.clone(),
+                });
+            }
+            Slot::Live(live) if roster.by_id(live.job).is_none() => {
+                let since = live.absent.map(|absent| absent.since);
+                found.push(Difference::Missing { shard: shard.clone(), job: live.job, since });
+            }
+            Slot::Free | Slot::Submitting(_) | Slot::Live(_) | Slot::Settling(_) => {}
+        }
+        if alive.len() > 1 {
+            // Without a record the oldest is the one that a tick would take.
+            let first = kept.or_else(|| alive.first().map(|job| job.id));
+            let others = alive.iter().filter(|job| Some(job.id) != first).map(|job| Twin {
+                job: job.id,
+                may_go: job.state == JobState::Pending && job.uid == cluster.me,
+            });
+            found.push(Difference::Twins {
+                shard: shard.clone(),
+                kept: first,
+                others: others.collect(),
+            });
+        }
+    }
+    found.extend(orphans(state, cluster));
+    found.extend(strangers(&roster));
+    found
+}
+
+fn orphans(state: &State, cluster: &Cluster) -> Vec<Difference> {
+    let ours = format!("babysit:{}:", state.instance);
+    let orphan = |job: &QueueJob| {
+        let shard = job.comment.strip_prefix(&ours)?.split(':').next()?.to_owned();
+        let known = state.shards.iter().any(|record| record.id.to_string() == shard);
+        let prefix = format!("{}.{}.a", state.project, shard.replacen('/', ".", 1));
+        let is_ours = job.name.starts_with(&prefix);
+        (!known && is_ours && !job.state.is_over()).then(|| Difference::Orphan {
+            shard,
+            job: job.id,
+            running: job.state.holds_gpus(),
+        })
+    };
+    cluster.jobs.iter().filter_map(orphan).collect()
+}
+
+fn strangers(roster: &Roster<'_>) -> Vec<Difference> {
+    let mut by_instance: Vec<(String, Vec<JobId>)> = Vec::new();
+    for job in &roster.foreign {
+        let instance = job.comment.split(':').nth(1).unwrap_or_default();
+        match by_instance.iter_mut().find(|(known, _)| known == instance) {
+            Some((_, jobs)) => jobs.push(job.id),
+            None => by_instance.push((instance.to_owned(), vec![job.id])),
+        }
+    }
+    let stranger = |(instance, jobs)| Difference::Strangers { instance, jobs };
+    by_instance.into_iter().map(stranger).collect()
+}

@@ -1,0 +1,85 @@
+//! What a cycle must ask beyond the two probes: accounting about jobs that left the queue or were
+//! never seen in it, the files of shards that may have new rows, the logs of jobs that ended.
+
+use crate::model::cluster::JobState;
+use crate::model::id::JobId;
+use crate::model::policy::Policy;
+use crate::model::state::{Attempt, Slot, State};
+use crate::model::units::{Secs, Time};
+
+use super::roster::Roster;
+
+/// What this cycle must ask beyond the two probes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Questions {
+    /// Names to ask accounting about, and the earliest of their submissions.
+    pub names: Vec<String>,
+    pub since: Option<Time>,
+    /// Shards whose files are to be read.
+    pub measure: Vec<usize>,
+    /// Shards whose job ended, with the job whose log tells more.
+    pub logs: Vec<(usize, JobId)>,
+}
+
+/// Cycles this far apart read the files of shards that wait again, in case somebody else worked
+/// on them; those that run or just ended are read in every cycle.
+const REMEASURE: Secs = Secs::minutes(10);
+
+pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time) -> Questions {
+    let mut asked = Questions::default();
+    for (i, record) in state.shards.iter().enumerate() {
+        let mut ask = |attempt: &Attempt| {
+            asked.names.push(attempt.token.name.clone());
+            // An hour of slack: the clocks of this host and of the controller may differ.
+            let from = attempt.asked_at - Secs::hours(1);
+            asked.since = Some(asked.since.map_or(from, |s| s.min(from)));
+        };
+        let fresh = record.progress.measured_at.is_some_and(|at| now.since(at) < REMEASURE)
+            && record.progress.gap.is_none();
+        let finished = record.finished.is_some_and(|f| f.rows >= policy.shards[i].rows);
+        let measure = match &record.slot {
+            Slot::Free => !finished && !fresh,
+            Slot::Submitting(intent) => match roster.find(i, &intent.attempt) {
+                None => {
+                    ask(&intent.attempt);
+                    !fresh
+                }
+                // It came through, and may be over already.
+                Some(job) => {
+                    if job.state.is_over() {
+                        asked.logs.push((i, job.id));
+                        if job.restarts > 0 {
+                            ask(&intent.attempt);
+                        }
+                    }
+                    job.state != JobState::Pending || !fresh
+                }
+            },
+            Slot::Live(live) => match roster.find_live(i, live) {
+                None => {
+                    ask(&live.attempt);
+                    asked.logs.push((i, live.job));
+                    true
+                }
+                Some(job) => {
+                    if job.state.is_over() {
+                        asked.logs.push((i, live.job));
+                        // Only accounting has the runs that began and ended between two cycles.
+                        if job.restarts > 0 {
+                            ask(&live.attempt);
+                        }
+                    }
+                    job.state != JobState::Pending || record.progress.measured_at.is_none()
+                }
+            },
+            Slot::Settling(end) => {
+                asked.logs.push((i, end.job));
+                true
+            }
+        };
+        if measure {
+            asked.measure.push(i);
+        }
+    }
+    asked
+}

@@ -1,0 +1,652 @@
+//! Exactly once, whatever breaks: the real program against a stand-in for Slurm of a few lines of
+//! shell (`fake_slurm_*`) that keeps its jobs in a file, kills the babysit that asked it, fills
+//! disks, hangs, or plays another host.
+#![allow(clippy::disallowed_methods, reason = "a test plays the hand that breaks things")]
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use babysit::model::observation::GapKind;
+use babysit::model::policy::SlurmSettings;
+use babysit::model::request::Submitted;
+use babysit::model::units::Secs;
+use babysit::slurm::real::{Environment, RealSlurm};
+use babysit::slurm::{Scope, Slurm};
+use serde_json::Value;
+use tempfile::TempDir;
+
+mod common;
+
+/// What every command begins with: it counts itself, and kills babysit at the nth moment. A moment
+/// is either before or after the command has done its work.
+const MOMENT: &str = r#"
+cd "$(dirname "$0")"
+moment() {
+  [ -f die_at ] || return 0
+  echo x >>moments
+  [ "$(wc -l <moments)" -eq "$(cat die_at)" ] && { kill -9 $PPID; exit 1; }
+  return 0
+}
+sep_of() { for a; do case $a in $key:*) o=$a;; esac; done; sep=${o#*:}; sep=${sep%%,*}; }
+row() { for c; do printf '%s%s' "$c" "$sep"; done; echo; }
+touch jobs
+moment
+"#;
+
+/// A job is a line `id name comment state` of the file jobs.
+const SQUEUE: &str = r#"
+case "$*" in *--version*) echo 'slurm-wlm 24.11.5'; exit;; esac
+key=JobID; sep_of "$@"
+row JOBID UID USER STATE QOS PARTITION ACCOUNT TRES_ALLOC TRES_PER_NODE TRES_PER_JOB NODES CPUS \
+  SUBMIT_TIME START_TIME END_TIME TIME_LIMIT PRIORITY NICE NODELIST EXC_NODES RESTART_COUNT REQUEUE \
+  REASON NAME COMMENT
+while read -r id name comment state; do
+  row "$id" "$(id -u)" me "$state" own gpu lab gres/gpu=1 gres/gpu:1 N/A 1 1 \
+    1762095600 N/A N/A UNLIMITED 1 0 '' '' 0 0 None "$name" "$comment"
+done <jobs
+moment
+"#;
+
+const SINFO: &str = r#"
+cd "$(dirname "$0")"
+sep_of() { for a; do case $a in NodeList:*) o=$a;; esac; done; sep=${o#*:}; sep=${sep%%,*}; }
+row() { for c; do printf '%s%s' "$c" "$sep"; done; echo; }
+sep_of "$@"
+row NODELIST PARTITION STATE GRES GRES_USED 'CPUS(A/I/O/T)' MEMORY ALLOCMEM
+row x1 gpu idle gpu:rtx4090:4 'gpu:rtx4090:0(IDX:N/A)' 0/16/0/16 64000 0
+"#;
+
+const SBATCH: &str = r#"
+cat >/dev/null
+for a; do case $a in --job-name=*) n=${a#*=};; --comment=*) c=${a#*=};; esac; done
+echo x >>asked
+id=$((100 + $(wc -l <asked)))
+echo "$id $n $c PENDING" >>jobs
+moment
+echo "$id"
+"#;
+
+/// An accounting that answers and knows nothing.
+const SACCT: &str = r#"
+for a; do case $a in --delimiter=*) d=${a#*=};; esac; done
+o=
+for h in JobIDRaw UID JobName Comment State QOS Submit Start End NodeList ExitCode; do
+  o="$o${o:+$d}$h"
+done
+echo "$o"
+moment
+"#;
+
+const SCANCEL: &str = r#"
+for id; do grep -v "^$id " jobs >jobs.new; mv jobs.new jobs; done
+moment
+"#;
+
+const SCONTROL: &str = r#"
+case "$*" in 'show config') echo "Configuration data as of $(date +%s)";; esac
+moment
+"#;
+
+const TOML: &str = r#"
+project = "oracle-plan"
+state = "state.json"
+[slurm]
+bin_dir = "bin"
+[families.find]
+command = "true"
+rows = 44
+done = { glob = "runs/find/{shard}/row_*.json" }
+shards = 2
+[families.restore]
+command = "true"
+rows = 64
+done = { glob = "runs/restore/{shard}/row_*.json" }
+shards = 1
+"#;
+
+/// 2025-11-02T15:00:00Z; each later tick is a minute on.
+const START: i64 = 1_762_095_600;
+
+struct Lab {
+    dir: TempDir,
+}
+
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Lab {
+    fn new() -> Lab {
+        let lab = Lab { dir: TempDir::new().expect("a temporary folder") };
+        std::fs::create_dir(lab.at("bin")).expect("a folder");
+        lab.write("shards.toml", TOML);
+        for (name, work) in [
+            ("squeue", SQUEUE),
+            ("sbatch", SBATCH),
+            ("sacct", SACCT),
+            ("scancel", SCANCEL),
+            ("scontrol", SCONTROL),
+            ("sacctmgr", "exit 1"),
+        ] {
+            lab.program(name, &format!("{MOMENT}{work}"));
+        }
+        lab.program("sinfo", SINFO);
+        lab
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.at(name), text).expect("written");
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.at(name)).unwrap_or_default()
+    }
+
+    fn program(&self, name: &str, script: &str) {
+        self.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(self.at(&format!("bin/{name}")), mode).expect("executable");
+    }
+
+    fn command(&self, arguments: &[&str], now: i64) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("babysit"));
+        self.prepare(&mut command, now);
+        command.args(arguments);
+        command
+    }
+
+    /// As cron starts things: nothing in the environment but PATH and a name.
+    fn prepare(&self, command: &mut Command, now: i64) {
+        command.current_dir(self.dir.path()).env_clear().stdin(Stdio::null());
+        command.env("PATH", "/usr/bin:/bin").env("LOGNAME", "anna");
+        command.env("BABYSIT_NOW", now.to_string());
+    }
+
+    fn run_at(&self, arguments: &[&str], now: i64) -> Said {
+        said(self.command(arguments, now).output().expect("it ran"))
+    }
+
+    #[track_caller]
+    fn run(&self, arguments: &[&str], code: i32) -> Said {
+        let said = self.run_at(arguments, START);
+        assert_eq!(said.code, Some(code), "{arguments:?}\n{}\n{}", said.out, said.err);
+        said
+    }
+
+    #[track_caller]
+    fn json(&self, arguments: &[&str], code: i32) -> Value {
+        let out = self.run(&[arguments, &["--json"]].concat(), code).out;
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
+    }
+
+    /// By a shell that sets something first: umask, a limit.
+    fn run_after(&self, preparation: &str, arguments: &str) -> Said {
+        let program = assert_cmd::cargo::cargo_bin("babysit");
+        let line = format!("{preparation}; exec {} {arguments}", program.display());
+        let mut command = Command::new("sh");
+        self.prepare(&mut command, START);
+        said(command.args(["-c", &line]).output().expect("it ran"))
+    }
+
+    fn asked_of_sbatch(&self) -> usize {
+        self.read("bin/asked").lines().count()
+    }
+
+    /// Shard -> ids of its jobs, as Slurm has them.
+    fn jobs(&self) -> BTreeMap<String, Vec<String>> {
+        let mut jobs: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for line in self.read("bin/jobs").lines() {
+            let mut words = line.split(' ');
+            let (Some(id), _, Some(comment)) = (words.next(), words.next(), words.next()) else {
+                continue;
+            };
+            let shard = comment.split(':').nth(2).unwrap_or_default();
+            jobs.entry(shard.to_owned()).or_default().push(id.to_owned());
+        }
+        jobs
+    }
+
+    fn add_job(&self, line: &str) {
+        let jobs = self.read("bin/jobs");
+        self.write("bin/jobs", &format!("{jobs}{line}\n"));
+    }
+
+    /// `babysit:<instance>` of the state.
+    fn instance(&self) -> String {
+        let state: Value = serde_json::from_str(&self.read("state.json")).expect("a state");
+        state["instance"].as_str().expect("text").to_owned()
+    }
+}
+
+fn said(output: Output) -> Said {
+    Said {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+#[track_caller]
+fn has(text: &str, part: &str) {
+    assert!(text.contains(part), "{part:?} is not in:\n{text}");
+}
+
+// ---- SIGKILL anywhere
+
+/// Kills at every moment in turn until a run gets through unharmed; then ticks go on, and `check`
+/// looks at what came of it. Returns how many moments there were.
+fn killed_everywhere(
+    prepare: impl Fn(&Lab),
+    arguments: &[&str],
+    check: impl Fn(&Lab, usize),
+) -> usize {
+    for moment in 1..200 {
+        let lab = Lab::new();
+        prepare(&lab);
+        lab.write("bin/die_at", &moment.to_string());
+        let first = lab.run_at(arguments, START);
+        let through = first.code.is_some();
+        std::fs::remove_file(lab.at("bin/die_at")).expect("removed");
+        for minute in 1..=10 {
+            let said = lab.run_at(&["tick"], START + 60 * minute);
+            assert_eq!(said.code, Some(0), "moment {moment}: {}{}", said.out, said.err);
+        }
+        check(&lab, moment);
+        if through {
+            return moment - 1;
+        }
+    }
+    panic!("it never got through");
+}
+
+#[test]
+fn fake_slurm_kills_a_submitting_tick_at_every_moment() {
+    let moments = killed_everywhere(
+        |_| {},
+        &["tick"],
+        |lab, moment| {
+            let jobs = lab.jobs();
+            assert_eq!(jobs.len(), 3, "moment {moment}: {jobs:?}");
+            for (shard, ids) in jobs {
+                assert_eq!(ids.len(), 1, "moment {moment}: {shard} has {ids:?}");
+                let view = &lab.json(&["status", &shard], 0)["shards"][0];
+                assert_eq!(view["job"]["id"].to_string(), ids[0], "moment {moment}");
+                assert_eq!(view["failures"], 0);
+            }
+        },
+    );
+    // squeue and three sbatch, before and after each.
+    assert!(moments >= 8, "only {moments} moments");
+}
+
+#[test]
+fn fake_slurm_kills_a_cancelling_command_at_every_moment() {
+    let prepare = |lab: &Lab| {
+        lab.run(&["tick"], 0);
+    };
+    let moments = killed_everywhere(prepare, &["cancel", "find/s0"], |lab, moment| {
+        let jobs = lab.jobs();
+        assert_eq!(jobs.keys().map(String::as_str).collect::<Vec<_>>(), ["find/s1", "restore/s0"]);
+        assert!(jobs.values().all(|ids| ids.len() == 1), "moment {moment}: {jobs:?}");
+        let view = &lab.json(&["status", "find/s0"], 0)["shards"][0];
+        assert_eq!(view["state"], "cancelled", "moment {moment}");
+    });
+    assert!(moments >= 2, "only {moments} moments");
+}
+
+// ---- the lock
+
+#[test]
+fn fake_slurm_of_fifty_ticks_at_once_one_acts() {
+    let lab = Lab::new();
+    let waiting = format!("while [ -f wait ]; do sleep 0.05; done\n{SQUEUE}");
+    lab.program("squeue", &format!("{MOMENT}{waiting}"));
+    lab.write("bin/wait", "");
+    let start = |_| {
+        let mut command = lab.command(&["tick"], START);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started")
+    };
+    let mut ticks: Vec<_> = (0..50).map(start).collect();
+    let mut codes = Vec::new();
+    // All but the one whose squeue hangs leave by themselves.
+    while ticks.len() > 1 {
+        ticks.retain_mut(|tick| match tick.try_wait().expect("a child") {
+            Some(status) => {
+                codes.push(status.code());
+                false
+            }
+            None => true,
+        });
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!((codes.len(), lab.asked_of_sbatch()), (49, 0));
+    assert!(codes.iter().all(|code| *code == Some(75)), "{codes:?}");
+    std::fs::remove_file(lab.at("bin/wait")).expect("removed");
+    let last = ticks.remove(0).wait().expect("a child");
+    assert_eq!((last.code(), lab.asked_of_sbatch()), (Some(0), 3));
+}
+
+#[test]
+fn fake_slurm_another_host_takes_the_lock_in_the_middle_of_a_tick() {
+    let lab = Lab::new();
+    // The second host's flock succeeded, as its file system locks locally only: it signs.
+    let sign = "echo 'pid 7 on otherhost (uid 0)' >../state.json.lock";
+    lab.program("sbatch", &format!("{MOMENT}{SBATCH}{sign}"));
+    let said = lab.run(&["tick"], 1);
+    has(&said.err, "broken off");
+    has(&said.err, "pid 7 on otherhost (uid 0)");
+    has(&said.err, "babysit doctor");
+    assert_eq!(lab.asked_of_sbatch(), 1, "nothing is asked after it");
+    // What was done is known, what was not is done by the next one.
+    lab.program("sbatch", &format!("{MOMENT}{SBATCH}"));
+    lab.run(&["tick"], 0);
+    let jobs = lab.jobs();
+    assert!(jobs.len() == 3 && jobs.values().all(|ids| ids.len() == 1), "{jobs:?}");
+}
+
+#[test]
+fn fake_slurm_another_host_saves_the_state_in_the_middle_of_a_tick() {
+    let lab = Lab::new();
+    let save = "cp ../state.json ../s && mv ../s ../state.json";
+    lab.program("sbatch", &format!("{MOMENT}{SBATCH}{save}"));
+    has(&lab.run(&["tick"], 1).err, "somebody else wrote it");
+    assert_eq!(lab.asked_of_sbatch(), 1);
+    lab.program("sbatch", &format!("{MOMENT}{SBATCH}"));
+    for minute in 1..=8 {
+        assert_eq!(lab.run_at(&["tick"], START + 60 * minute).code, Some(0));
+    }
+    let jobs = lab.jobs();
+    assert!(jobs.len() == 3 && jobs.values().all(|ids| ids.len() == 1), "{jobs:?}");
+}
+
+#[test]
+fn fake_slurm_hung_commands_take_no_longer_than_the_budget() {
+    let lab = Lab::new();
+    let settings = SlurmSettings {
+        bin_dir: Some(lab.at("bin")),
+        timeout: Secs(3600),
+        ..SlurmSettings::default()
+    };
+    lab.program("squeue", "sleep 3600");
+    lab.program("sbatch", "echo x >>\"$(dirname \"$0\")/asked\"; sleep 3600");
+    let environment = Environment { path: Some("/usr/bin:/bin".into()), ..Environment::default() };
+    let mut slurm =
+        RealSlurm::new(&settings, environment, 1).with_budget(Duration::from_millis(300));
+    let gap = slurm.look(Scope::Mine).expect_err("it hangs");
+    assert_eq!(gap.kind, GapKind::TimedOut, "{gap}");
+    // An hour's time limit is worth nothing now: nothing is started any more.
+    let request = common::request(&lab.at("logs"));
+    let Submitted::Refused(refusal) = slurm.submit(&request) else { panic!("it was asked") };
+    has(&refusal.text, "tick_budget");
+    assert_eq!(lab.asked_of_sbatch(), 0);
+    has(&slurm.jobs(Scope::Mine).expect_err("no time").to_string(), "tick_budget");
+}
+
+// ---- the disk
+
+#[test]
+fn fake_slurm_a_full_disk_submits_nothing_and_recovers_by_itself() {
+    let lab = Lab::new();
+    // 1 KiB in each file, and no signal: a write fails as on a full disk.
+    let said = lab.run_after("trap '' XFSZ; ulimit -f 2", "tick");
+    assert_eq!((said.code, lab.asked_of_sbatch()), (Some(1), 0), "{}{}", said.out, said.err);
+    has(&said.err, "nothing was asked of Slurm");
+    lab.run(&["tick"], 0);
+    assert_eq!(lab.asked_of_sbatch(), 3);
+    // With a state behind it, that state stays.
+    let before = lab.read("state.json");
+    lab.write("shards.toml", &TOML.replace("shards = 2", "shards = 9"));
+    let said = lab.run_after("trap '' XFSZ; ulimit -f 2", "tick");
+    assert_eq!((said.code, lab.asked_of_sbatch()), (Some(1), 3), "{}", said.err);
+    assert_eq!(lab.read("state.json"), before);
+    lab.run(&["tick"], 0);
+    assert_eq!(lab.asked_of_sbatch(), 10);
+}
+
+// ---- reconcile
+
+#[test]
+fn fake_slurm_reconcile_takes_the_backup_over_and_nobody_else_does() {
+    for damage in ["", "{ \"version\": 1, \"pro", "gone"] {
+        let lab = Lab::new();
+        lab.run(&["tick"], 0);
+        lab.run(&["tick"], 0);
+        match damage {
+            "gone" => std::fs::remove_file(lab.at("state.json")).expect("removed"),
+            text => lab.write("state.json", text),
+        }
+        has(&lab.run(&["tick"], 1).err, "babysit reconcile");
+        assert_eq!(lab.asked_of_sbatch(), 3, "{damage:?}");
+        let said = lab.run(&["reconcile"], 0);
+        has(&said.err, "state.json.bak was taken over");
+        has(&lab.run(&["reconcile"], 0).out, "agree");
+        lab.run(&["tick"], 0);
+        let jobs = lab.jobs();
+        assert_eq!((jobs.len(), lab.asked_of_sbatch()), (3, 3), "{damage:?}: {jobs:?}");
+    }
+}
+
+#[test]
+fn fake_slurm_reconcile_without_a_backup_stops() {
+    let lab = Lab::new();
+    lab.write("state.json", "{ torn");
+    has(&lab.run(&["reconcile"], 1).err, "there is no .bak");
+    assert_eq!(lab.read("state.json"), "{ torn");
+}
+
+#[test]
+fn fake_slurm_reconcile_cancels_a_pending_twin_and_asks_about_a_running_one() {
+    let lab = Lab::new();
+    lab.run(&["tick"], 0);
+    let comment = format!("babysit:{}:find/s0:a1:ffffffff", lab.instance());
+    lab.add_job(&format!("900 oracle-plan.find.s0.a1 {comment} PENDING"));
+    let json = lab.json(&["reconcile"], 0);
+    assert_eq!(json["schema"], "babysit/reconcile/v1");
+    assert_eq!(
+        (&json["found"][0]["kind"], &json["needs_person"]),
+        (&"twins".into(), &false.into())
+    );
+    assert_eq!(lab.jobs()["find/s0"].len(), 1, "the newer one is gone");
+
+    lab.add_job(&format!("901 oracle-plan.find.s0.a1 {comment} RUNNING"));
+    let said = lab.run(&["reconcile"], 3);
+    has(&said.out, "needs a person: find/s0: two live jobs or more");
+    has(&said.out, "scancel 901");
+    assert_eq!(lab.jobs()["find/s0"].len(), 2, "it may be doing work");
+}
+
+#[test]
+fn fake_slurm_reconcile_names_orphans_and_strangers() {
+    let lab = Lab::new();
+    lab.run(&["tick"], 0);
+    lab.write("shards.toml", TOML.split("[families.restore]").next().expect("text"));
+    lab.add_job("900 oracle-plan.find.s1.a1 babysit:feedbeef:find/s1:a1:00000000 PENDING");
+    let json = lab.json(&["reconcile"], 3);
+    let kinds: Vec<_> =
+        json["left"].as_array().expect("a list").iter().map(|d| &d["kind"]).collect();
+    assert_eq!(kinds, ["orphan", "strangers"]);
+    let orphan = &lab.jobs()["restore/s0"][0];
+    has(&lab.run(&["reconcile"], 3).out, &format!("scancel {orphan}, or put the shard back"));
+    assert_eq!(lab.jobs().values().map(Vec::len).sum::<usize>(), 4, "nobody is touched");
+}
+
+#[test]
+fn fake_slurm_reconcile_leaves_where_slurm_does_not_answer() {
+    let lab = Lab::new();
+    lab.run(&["tick"], 0);
+    lab.program("squeue", "echo 'slurm_load_jobs error: Connection reset by peer' >&2; exit 1");
+    let before = lab.read("state.json");
+    has(&lab.run(&["reconcile"], 75).err, "nothing was compared");
+    assert_eq!(lab.read("state.json"), before);
+}
+
+// ---- doctor
+
+#[test]
+fn fake_slurm_doctor_says_what_cron_needs() {
+    let lab = Lab::new();
+    lab.program("sacctmgr", "exit 0");
+    let mut command = lab.command(&["doctor"], START);
+    command.env_remove("BABYSIT_NOW").env("SLURM_CONF", "/lab/slurm.conf");
+    let said = said(command.output().expect("it ran"));
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    for part in ["slurm-wlm 24.11.5", "locking works", "1 nodes", "SLURM_CONF=/lab/slurm.conf"] {
+        has(&said.out, part);
+    }
+    let config = lab.dir.path().canonicalize().expect("a path").join("shards.toml");
+    has(&said.out, &format!("--config {}", config.display()));
+    has(&said.out, "* * * * * /");
+    let left: Vec<_> = std::fs::read_dir(lab.dir.path())
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .filter(|name| name.contains("trial") || name.starts_with("state"))
+        .collect();
+    assert_eq!(left, [""; 0], "it leaves nothing behind");
+}
+
+#[test]
+fn fake_slurm_doctor_under_cron_names_the_variable_that_is_missing() {
+    let lab = Lab::new();
+    let poor = "squeue: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host";
+    lab.program("squeue", &format!("echo '{poor}' >&2; exit 1"));
+    let said = lab.run(&["doctor"], 1);
+    has(&said.out, "put it into the crontab as SLURM_CONF=");
+    lab.program("squeue", "");
+    std::fs::remove_file(lab.at("bin/squeue")).expect("removed");
+    has(&lab.run(&["doctor"], 1).out, "PATH=/usr/bin:/bin:THAT");
+    let json = lab.json(&["doctor"], 1);
+    assert_eq!((&json["schema"], &json["health"]), (&"babysit/doctor/v1".into(), &"broken".into()));
+}
+
+#[test]
+fn fake_slurm_doctor_sees_a_clock_that_is_off_and_a_bad_state() {
+    let lab = Lab::new();
+    // BABYSIT_NOW is years away from the stand-in's clock.
+    has(&lab.run(&["doctor"], 3).out, "between the controller and this host");
+    lab.write("state.json", "{ torn");
+    has(&lab.run(&["doctor"], 1).out, "babysit reconcile");
+}
+
+// ---- refusals
+
+#[test]
+fn fake_slurm_refused_family_is_told_and_retry_tries_it_again() {
+    let lab = Lab::new();
+    lab.write("shards.toml", &TOML.replace("shards = 2", "shards = 6"));
+    let refuse = "case \"$n\" in *.find.*) echo 'sbatch: error: Invalid qos specification' >&2; \
+                  exit 1;; esac";
+    let sbatch = SBATCH.replacen("id=", &format!("{refuse}\nid="), 1);
+    lab.program("sbatch", &format!("{MOMENT}{sbatch}"));
+    has(&lab.run(&["tick"], 0).out, "family find: 3 submissions refused in a row");
+    assert_eq!(lab.asked_of_sbatch(), 4, "three of find, and restore");
+    let status = lab.run(&["status", "--check"], 3).out;
+    has(&status, "babysit retry find");
+    has(&lab.run(&["why", "find/s5"], 0).out, "Slurm refused 3 submissions of its family in a row");
+    lab.run(&["tick"], 0);
+    assert_eq!(lab.asked_of_sbatch(), 4);
+
+    lab.program("sbatch", &format!("{MOMENT}{SBATCH}"));
+    has(&lab.run(&["retry", "find"], 0).out, "find/s5 is tried again, with its family");
+    lab.run(&["tick"], 0);
+    assert_eq!(lab.asked_of_sbatch(), 10);
+    lab.run(&["status", "--check"], 0);
+}
+
+// ---- security
+
+fn all_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            all_files(&path, found);
+        }
+        found.push(path);
+    }
+}
+
+#[test]
+fn fake_slurm_nothing_is_world_writable_whatever_the_umask() {
+    let lab = Lab::new();
+    lab.write("shards.toml", &TOML.replace("\"state.json\"", "\"deep/er/state.json\""));
+    let before: Vec<PathBuf> = ["bin", "shards.toml"].map(|name| lab.at(name)).to_vec();
+    let said = lab.run_after("umask 000", "tick");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let mut files = Vec::new();
+    all_files(lab.dir.path(), &mut files);
+    files.retain(|file| !before.iter().any(|old| file.starts_with(old)));
+    assert!(files.len() >= 8, "{files:?}");
+    for file in files {
+        let mode = file.symlink_metadata().expect("there").mode();
+        assert_eq!(mode & 0o002, 0, "{}: {mode:o}", file.display());
+    }
+}
+
+#[test]
+fn fake_slurm_a_symlink_is_not_followed_to_somebodys_file() {
+    for name in ["state.json", "state.json.lock", "state.json.bak", "state.json.tmp"] {
+        let lab = Lab::new();
+        lab.write("precious", "mine");
+        symlink(lab.at("precious"), lab.at(name)).expect("linked");
+        let code = lab.run_at(&["tick"], START).code;
+        assert_eq!(lab.read("precious"), "mine", "{name}");
+        // What is only thrown away may be a link; what is read or locked may not.
+        let refused = matches!(name, "state.json" | "state.json.lock" | "state.json.bak");
+        assert_eq!(code, Some(i32::from(refused)), "{name}");
+        assert_eq!(lab.asked_of_sbatch(), if refused { 0 } else { 3 }, "{name}");
+    }
+    let lab = Lab::new();
+    lab.write("precious", "mine\n");
+    symlink(lab.at("precious"), lab.at("journal.jsonl")).expect("linked");
+    lab.run(&["tick"], 1);
+    assert_eq!((lab.read("precious").as_str(), lab.asked_of_sbatch()), ("mine\n", 0));
+}
+
+#[test]
+fn a_hostile_log_line_does_nothing_to_the_terminal() {
+    use babysit::cli::figures::figures;
+    use babysit::model::state::{Gate, HeldWhy};
+    use babysit::output::paint::Paint;
+    use babysit::output::{evidence, table, view};
+    let (policy, mut state) = common::afternoon();
+    let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\r\u{9b}31m\u{202e}gnp.exe\0";
+    let why = HeldWhy::Failures { count: 3, log: vec![evil.to_owned()] };
+    state.shards[10].gate = Gate::Held { why, at: common::NOW };
+    let status = view::status(&policy, &state, &figures(&policy, &state), common::NOW, |_, _| true);
+    let look = table::Look { width: None, paint: Paint { colour: false }, now: common::NOW };
+    let mut text = table::render(&status, &look);
+    let (shard, record, seen) = (&policy.shards[10], &state.shards[10], &status.shards[10]);
+    let found = evidence::evidence(&policy, &state, shard, record, seen, common::NOW);
+    text.push_str(&evidence::text(&seen.id, &seen.why, &found));
+    has(&text, "gnp.exe");
+    let bad = text.chars().find(|c| *c != '\n' && (c.is_control() || *c == '\u{202e}'));
+    assert_eq!(bad, None, "{text:?}");
+}
+
+#[test]
+fn fake_slurm_odd_names_reach_the_shell_as_one_word() {
+    let lab = Lab::new();
+    // Shard names cannot hold such characters, so the folder of the project does it.
+    let odd = lab.at("it's; touch $(id -un) `x` & \"y\"");
+    std::fs::create_dir(&odd).expect("a folder");
+    let toml = TOML.replace("\"bin\"", &format!("{:?}", lab.at("bin").display().to_string()));
+    let toml = toml.replace("command = \"true\"", "command = \"echo {shard} {project}\"");
+    std::fs::write(odd.join("shards.toml"), toml).expect("written");
+    let config = odd.join("shards.toml").display().to_string();
+    let dry = lab.run(&["tick", "--dry-run", "--config", &config], 0).out;
+    let line = dry.lines().find(|line| line.contains("sbatch --parsable")).expect("a line");
+    let words = shell_words::split(line.split(" <<").next().expect("text")).expect("quoted");
+    let chdir = words.iter().find(|word| word.starts_with("--chdir="));
+    assert_eq!(chdir.map(String::as_str), Some(&*format!("--chdir={}", odd.display())));
+    lab.run(&["tick", "--config", &config], 0);
+    assert_eq!(lab.asked_of_sbatch(), 3);
+    assert!(!lab.at("root").exists() && !odd.join("root").exists());
+}
