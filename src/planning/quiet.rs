@@ -3,6 +3,7 @@
 //! A campaign on a virtual clock may leave such cycles out; the real tick never does. What is asked
 //! here is asked of the rules themselves (measure, LPT), so that there is no second copy of them.
 
+use crate::model::caution::Caution;
 use crate::model::observation::{Cluster, Measured, Observation, Seen};
 use crate::model::policy::{Policy, SubmitMode};
 use crate::model::state::{Gate, ShardRecord, Slot, State};
@@ -26,6 +27,10 @@ type Place = (usize, bool);
 
 /// After a cycle; `None` where time alone may bring the next decision.
 pub fn rest(policy: &Policy, state: &State, me: u32, now: Time) -> Option<Rest> {
+    // What babysit is wary of it forgives by time.
+    if state.caution != Caution::default() {
+        return None;
+    }
     let still = |(i, record): (usize, &ShardRecord)| {
         let shard = policy.shards.get(i)?;
         let ends = match &record.slot {
@@ -39,6 +44,8 @@ pub fn rest(policy: &Policy, state: &State, me: u32, now: Time) -> Option<Rest> 
             && record.move_refused.is_none()
             && record.progress.gap.is_none()
             && record.reservation.is_none()
+            // A stall is a matter of time; told later it is still told, restarted it must be at once.
+            && !shard.restart_stalled
             && shard.submit == SubmitMode::Queued;
         calm.then_some(())
     };
