@@ -97,7 +97,10 @@ both! {
         lab.write("bin/gate", "");
         lab.every_call("sinfo", "gate", "");
         let mut first = lab.command(&["tick"]).spawn().expect("it starts");
-        slurm::wait_until("the first tick at its probe", || lab.read("bin/calls").contains("sinfo"));
+        // Both: they are started side by side, and its second call must not be taken for the other tick's.
+        slurm::wait_until("the first tick at its probes", || {
+            ["sinfo", "squeue"].iter().all(|probe| lab.read("bin/calls").contains(probe))
+        });
         lab.calls();
         assert_eq!(lab.tick_anyhow(), (75, String::new()), "cron mails what is printed");
         assert_eq!(lab.calls(), [], "it asked Slurm nothing");
