@@ -15,3 +15,4 @@ mod flaky;
 mod person;
 mod placed;
 mod surroundings;
+mod tutorial;
