@@ -12,6 +12,7 @@ pub const SCHEMA: &str = "babysit/status/v1";
 
 /// Times ISO-8601 UTC, durations in seconds, money in dollars.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Status {
     pub schema: &'static str,
     pub project: String,
@@ -26,6 +27,7 @@ pub struct Status {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KeptOut {
     pub node: String,
     pub deaths: u32,
@@ -35,6 +37,7 @@ pub struct KeptOut {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LastTick {
     pub at: String,
     /// `ok`, `skipped` or `failed`.
@@ -50,6 +53,7 @@ pub struct LastTick {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ShardView {
     pub id: String,
     pub family: String,
@@ -85,6 +89,7 @@ pub struct ShardView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rows {
     pub done: u32,
     pub total: u32,
@@ -92,6 +97,7 @@ pub struct Rows {
 
 /// Dollars; `null` where there is no cap, or nothing to tell a price per row from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cost {
     pub spent: f64,
     pub cap: Option<f64>,
@@ -102,6 +108,7 @@ pub struct Cost {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Job {
     pub id: u64,
     pub qos: String,
@@ -114,6 +121,7 @@ pub struct Job {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reserved {
     pub node: String,
     pub tier: String,
@@ -122,6 +130,7 @@ pub struct Reserved {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LabView {
     pub name: String,
     /// TFLOP-seconds.
@@ -137,6 +146,7 @@ pub struct LabView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Totals {
     pub shards: u32,
     pub done: u32,
@@ -159,4 +169,19 @@ pub struct Totals {
     /// Some rate behind the ETA is a configured one.
     #[serde(skip)]
     pub eta_is_guess: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The schema that scripts may check against is made from these very structs.
+    /// `UPDATE_EXPECT=1 cargo test schema` writes it anew.
+    #[test]
+    fn the_published_schema_is_that_of_the_structs() {
+        let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+        let schema = settings.into_generator().into_root_schema_for::<Status>();
+        let text = serde_json::to_string_pretty(&schema).expect("JSON") + "\n";
+        expect_test::expect_file!["../../docs/status.schema.json"].assert_eq(&text);
+    }
 }

@@ -7,6 +7,7 @@ use crate::model::reason::Reason;
 use crate::model::state::{Gate, HeldWhy, Live, ShardRecord, Slot};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
     Waiting,
