@@ -18,6 +18,7 @@ mod template;
 mod values;
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
@@ -66,6 +67,9 @@ fn key_of(lines: &BTreeMap<String, usize>, id: &ShardId, name: &str) -> String {
     if lines.contains_key(&own) { own } else { format!("families.{}.{name}", id.family) }
 }
 
+/// Thousands of shards by name are some hundred KiB; reading one takes tens of times its size.
+const MOST_BYTES: u64 = 4 << 20;
+
 /// Reads and checks a shards.toml.
 ///
 /// # Errors
@@ -78,9 +82,13 @@ pub fn load(path: &Path) -> Result<Loaded, Faults> {
     let absolute = std::path::absolute(path).map_err(|e| {
         whole(format!("has no absolute path: {e}"), "name the file by its full path")
     })?;
-    let bytes = std::fs::read(&absolute).map_err(|e| {
+    let bytes = read(&absolute).map_err(|e| {
         whole(format!("cannot be read: {e}"), "correct the path or its permissions")
     })?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let text = format!("is larger than {} MiB, so it is no shards.toml", MOST_BYTES >> 20);
+        return Err(whole(text, "correct the path"));
+    }
     let text = std::str::from_utf8(&bytes).map_err(|e| {
         let before = bytes.get(..e.valid_up_to()).unwrap_or_default();
         let line = before.iter().filter(|b| **b == b'\n').count() + 1;
@@ -109,6 +117,13 @@ pub fn load(path: &Path) -> Result<Loaded, Faults> {
     let mut warnings = sink.warnings;
     fault::in_order(&mut warnings);
     Ok(Loaded { policy, path: absolute, state, warnings, lines: sink.lines })
+}
+
+/// One byte more than there may be at most, whatever is under that name: a log, a device.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The first error of each line; what follows it on the line is mostly its echo.

@@ -191,6 +191,8 @@ fn place(moment: &Moment<'_>, state: &mut State, census: &Census, plan: &mut Pla
     if census.placed.is_empty() && census.pinned.is_empty() && census.accounts.is_empty() {
         return Dispatched { starts: Vec::new(), waits: Vec::new(), placements: Vec::new() };
     }
+    // Before the queue: what is charged here counts for the order of this very cycle.
+    reservation::close_accounts(policy, state, census, now);
     let queue = queue::queue(policy, state, &census.placed);
     let mut placements = placement::all(policy, cluster);
     let stranded = stranded::stranded(policy, state, census, &placements, cluster.me, now);
@@ -198,12 +200,13 @@ fn place(moment: &Moment<'_>, state: &mut State, census: &Census, plan: &mut Pla
     placement::keep_promises(policy, state, census, &mut placements);
     let (mut queue, mut refused) = dispatch::fitting(moment, state, queue, &placements);
     let events = &mut plan.events;
-    if reservation::review(policy, state, census, &queue, &mut placements, now, events) {
+    let released = reservation::review(policy, state, census, &queue, &mut placements, now, events);
+    // And again for one that was released by its shard's end, charged with "job-end".
+    if reservation::close_accounts(policy, state, census, now) || released {
         // A released reservation was charged: the order is made anew for this cycle's dispatch.
         let anew = queue::queue(policy, state, &census.placed);
         (queue, refused) = dispatch::fitting(moment, state, anew, &placements);
     }
-    reservation::close_accounts(policy, state, census, now);
     let Dispatch { starts, mut waits } =
         dispatch::dispatch(moment, state, &queue, &mut placements, &mut plan.events);
     waits.extend(refused);

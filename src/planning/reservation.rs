@@ -105,16 +105,19 @@ pub fn release(
 }
 
 /// Charges what `reservation_charge = "job-end"`, or a start that never came to be, left open for
-/// shards that will have no further job: cancelled, or done by somebody else.
-pub fn close_accounts(policy: &Policy, state: &mut State, census: &Census, now: Time) {
+/// shards that will have no further job: cancelled, or done by somebody else. Says whether any was.
+pub fn close_accounts(policy: &Policy, state: &mut State, census: &Census, now: Time) -> bool {
     let State { shards, labs, .. } = state;
+    let mut any = false;
     for &i in &census.accounts {
         let (shard, record) = (&policy.shards[i], &mut shards[i]);
         let ended = matches!(record.gate, Gate::Cancelled { .. }) || is_done(shard, record);
         if ended && record.slot == Slot::Free && !record.owed.is_empty() {
             account::charge_owed(policy, &shard.lab, record, labs, now);
+            any = true;
         }
     }
+    any
 }
 
 /// R4: the shard starts, here or on another placement; charged with the run.

@@ -5,6 +5,10 @@
 
 use crate::model::cluster::GpuCount;
 
+/// Entries of one string; real nodes have a handful. More are a torn output's, and would be looked
+/// through again for each of them.
+const MOST_ENTRIES: usize = 64;
+
 /// One GRES or TRES string, read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Gres {
@@ -65,8 +69,12 @@ fn entries(text: &str, of_job: bool) -> Option<Gres> {
             }
             false => entry,
         };
-        let parts: Vec<&str> =
-            without_places(entry)?.split([':', '=']).filter(|part| *part != "no_consume").collect();
+        if found.gpus.len() + found.others.len() >= MOST_ENTRIES {
+            return None;
+        }
+        let words = without_places(entry)?.split([':', '=']).filter(|part| *part != "no_consume");
+        // One more than can be: that is how too many are seen.
+        let parts: Vec<&str> = words.take(4).collect();
         // The count is the last part, where it is a number and not the name itself.
         let (name, kind, count) = match parts.as_slice() {
             [name] => (*name, None, None),
@@ -112,6 +120,9 @@ pub fn of_tres(text: &str) -> Option<Gres> {
             return None;
         }
         let Some(gres) = name.strip_prefix("gres/") else { continue };
+        if found.gpus.len() + found.others.len() + untyped.len() >= MOST_ENTRIES {
+            return None;
+        }
         match (gres, gres.strip_prefix("gpu:")) {
             ("gpu", _) => total = Some(amount.parse().ok()?),
             (_, Some(model)) => found.add(Some(model), amount.parse().ok()?),
@@ -152,22 +163,26 @@ fn is_amount(text: &str) -> bool {
 }
 
 /// Splits at the commas outside of parentheses.
-fn top_level(text: &str) -> Option<Vec<&str>> {
-    let mut parts = Vec::new();
-    let (mut begin, mut depth) = (0, 0_u32);
-    for (at, byte) in text.bytes().enumerate() {
+fn top_level(text: &str) -> Option<impl Iterator<Item = &str>> {
+    let mut depth = 0_u32;
+    for byte in text.bytes() {
         match byte {
-            b'(' => depth += 1,
+            b'(' => depth = depth.checked_add(1)?,
             b')' => depth = depth.checked_sub(1)?,
-            b',' if depth == 0 => {
-                parts.push(text.get(begin..at)?);
-                begin = at + 1;
-            }
             _ => {}
         }
     }
-    parts.push(text.get(begin..)?);
-    (depth == 0).then_some(parts)
+    if depth != 0 {
+        return None;
+    }
+    Some(text.split(move |c| {
+        depth = match c {
+            '(' => depth.saturating_add(1),
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        c == ',' && depth == 0
+    }))
 }
 
 /// Takes `(S:0-1)` or `(IDX:0-3)` off the end; anything after it is damage. `(null)` is a type.
@@ -185,6 +200,16 @@ fn without_places(entry: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_entries_than_any_node_has_are_unreadable() {
+        let models = |count: usize| {
+            let entries: Vec<String> = (0..count).map(|n| format!("gpu:m{n}:1")).collect();
+            entries.join(",")
+        };
+        let read = |count| of_node(&models(count)).map(|gres| gres.total());
+        assert_eq!((read(MOST_ENTRIES), read(MOST_ENTRIES + 1)), (Some(64), None));
+    }
 
     #[test]
     fn mig_slices_are_told_from_models() {

@@ -21,24 +21,28 @@ pub fn expand(text: &str) -> Option<Vec<String>> {
 }
 
 /// Splits at the commas outside of brackets.
-fn top_level(text: &str) -> Option<Vec<&str>> {
-    let mut parts = Vec::new();
-    let (mut begin, mut inside) = (0, false);
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            b'[' if inside => return None,
-            b'[' => inside = true,
-            b']' if !inside => return None,
-            b']' => inside = false,
-            b',' if !inside => {
-                parts.push(text.get(begin..at)?);
-                begin = at + 1;
-            }
-            _ => {}
-        }
+fn top_level(text: &str) -> Option<impl Iterator<Item = &str>> {
+    let mut inside = false;
+    for byte in text.bytes() {
+        inside = match (byte, inside) {
+            (b'[', true) | (b']', false) => return None,
+            (b'[', false) => true,
+            (b']', true) => false,
+            _ => inside,
+        };
     }
-    parts.push(text.get(begin..)?);
-    (!inside).then_some(parts)
+    if inside {
+        return None;
+    }
+    let mut depth = 0_u32;
+    Some(text.split(move |c| {
+        depth = match c {
+            '[' => depth.saturating_add(1),
+            ']' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        c == ',' && depth == 0
+    }))
 }
 
 /// One entry: plain text and any number of `[..]`, the last of which counts fastest.

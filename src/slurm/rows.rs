@@ -124,6 +124,14 @@ pub fn own_text(cell: &str) -> String {
     if strange || cell == "(null)" { String::new() } else { cell.to_owned() }
 }
 
+/// A cell as it is named in a fault: its beginning, with control characters escaped.
+pub fn shown(cell: &str) -> String {
+    const MOST: usize = 60;
+    let begin: String = cell.chars().take(MOST).collect();
+    let more = if begin.len() < cell.len() { "..." } else { "" };
+    format!("{begin:?}{more}")
+}
+
 /// The digits at the start: `123` of `123_4`, `123_[2-9%3]`, `123+0`.
 pub fn job_id(cell: &str) -> Result<u64, String> {
     let cell = cell.trim();
@@ -131,7 +139,7 @@ pub fn job_id(cell: &str) -> Result<u64, String> {
     let (digits, rest) = cell.split_at_checked(end).unwrap_or((cell, ""));
     let rest_fits = rest.is_empty() || rest.starts_with(['_', '+', '.']);
     let id = digits.parse().ok().filter(|id| rest_fits && *id > 0);
-    id.ok_or_else(|| format!("{cell:?} is no job id"))
+    id.ok_or_else(|| format!("{} is no job id", shown(cell)))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::model::id::JobId;
 use crate::model::observation::PastJob;
 use crate::model::units::{Secs, Time};
 
-use super::rows::{RowEnd, for_each, job_id, own_text};
+use super::rows::{RowEnd, for_each, job_id, own_text, shown};
 use super::{PastAsk, hostlist, state, time};
 
 /// A column of sacct; its name is its header.
@@ -88,7 +88,7 @@ pub fn parse(text: &str, separator: &str, ask: &PastAsk) -> Result<Vec<PastJob>,
         }
         for (cell, (_, name)) in cells.iter().zip(COLUMNS) {
             if cell.trim() != name {
-                return Err(format!("column {name} has the header {cell:?}"));
+                return Err(format!("column {name} has the header {}", shown(cell)));
             }
         }
         Ok(())
@@ -125,7 +125,7 @@ fn job(cells: &[&str], columns: &[Column]) -> Result<PastJob, String> {
         let cell = cell.trim();
         match column {
             C::JobIdRaw => job.id = JobId(job_id(cell)?),
-            C::Uid => job.uid = cell.parse().map_err(|_| format!("{cell:?} is no uid"))?,
+            C::Uid => job.uid = cell.parse().map_err(|_| format!("{} is no uid", shown(cell)))?,
             C::JobName => job.name = own_text(cell),
             C::Comment => job.comment = own_text(cell),
             C::State if cell.is_empty() => return Err("a row without a state".to_owned()),

@@ -2,7 +2,7 @@
 
 use crate::model::cluster::{Node, NodeGpus};
 
-use super::rows::{RowEnd, for_each};
+use super::rows::{RowEnd, for_each, shown};
 use super::{gres, state};
 
 /// A column of sinfo.
@@ -53,7 +53,10 @@ pub fn parse(text: &str, separator: &str) -> Result<Vec<Node>, String> {
         }
         for (cell, (_, name, expected)) in cells.iter().zip(COLUMNS) {
             if cell.trim() != expected {
-                return Err(format!("column {name} has the header {cell:?}, not {expected:?}"));
+                return Err(format!(
+                    "column {name} has the header {}, not {expected:?}",
+                    shown(cell)
+                ));
             }
         }
         Ok(())

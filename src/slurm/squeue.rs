@@ -7,7 +7,7 @@
 use crate::model::cluster::{GpuCount, QueueJob};
 use crate::model::id::JobId;
 
-use super::rows::{RowEnd, for_each, job_id, own_text};
+use super::rows::{RowEnd, for_each, job_id, own_text, shown};
 use super::{Scope, gres, hostlist, state, time};
 
 /// A column of squeue.
@@ -107,7 +107,12 @@ fn check_header(cells: &[&str], columns: &mut [Column]) -> Result<(), String> {
         match cell.trim() {
             "" if *column == C::ExcNodes => *column = C::Ignored,
             text if text == header => {}
-            text => return Err(format!("column {name} has the header {text:?}, not {header:?}")),
+            text => {
+                return Err(format!(
+                    "column {name} has the header {}, not {header:?}",
+                    shown(text)
+                ));
+            }
         }
     }
     Ok(())
@@ -195,7 +200,7 @@ fn gpus(total: Read, per_node: Read, per_job: Read, nodes: u32) -> (Option<u32>,
 }
 
 fn number<T: std::str::FromStr>(cell: &str, what: &str) -> Result<T, String> {
-    cell.parse().map_err(|_| format!("{cell:?} is no {what}"))
+    cell.parse().map_err(|_| format!("{} is no {what}", shown(cell)))
 }
 
 fn least(cell: &str) -> Option<u32> {
@@ -203,11 +208,7 @@ fn least(cell: &str) -> Option<u32> {
 }
 
 fn names(cell: &str) -> Result<Vec<String>, String> {
-    hostlist::expand(cell).ok_or_else(|| format!("{:?} is no list of nodes", short(cell)))
-}
-
-fn short(cell: &str) -> String {
-    cell.chars().take(60).collect()
+    hostlist::expand(cell).ok_or_else(|| format!("{} is no list of nodes", shown(cell)))
 }
 
 #[cfg(test)]

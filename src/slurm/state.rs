@@ -108,8 +108,15 @@ const SIGNS: [(char, &str); 9] = [
     ('-', "PLANNED"),
 ];
 
+/// Longer than a node's state with all of the flags that there are.
+const LONGEST: usize = 200;
+
 /// Reads sinfo's words (`mixed-`, `drng`) and scontrol's (`DOWN*+DRAIN`).
 pub fn node(text: &str) -> NodeState {
+    // What is no state of any release is not read to its end.
+    if text.len() > LONGEST {
+        return NodeState { base: "UNRECOGNISED", flags: Vec::new() };
+    }
     let mut parts = text.trim().split('+');
     let first = parts.next().unwrap_or("");
     let (word, signs) = split_signs(first);
@@ -119,7 +126,7 @@ pub fn node(text: &str) -> NodeState {
     if !implied.is_empty() {
         flags.push(implied.to_owned());
     }
-    flags.extend(signs.chars().map(sign));
+    add_signs(&mut flags, signs);
     for part in parts {
         let (word, signs) = split_signs(part);
         // Old releases print `alloc+` where some of the jobs are on their way out.
@@ -128,7 +135,7 @@ pub fn node(text: &str) -> NodeState {
         } else {
             word.to_ascii_uppercase()
         });
-        flags.extend(signs.chars().map(sign));
+        add_signs(&mut flags, signs);
     }
     NodeState { base, flags }
 }
@@ -138,9 +145,15 @@ fn split_signs(word: &str) -> (&str, &str) {
     (end, word.get(end.len()..).unwrap_or(""))
 }
 
-fn sign(c: char) -> String {
-    let known = SIGNS.iter().find(|(sign, _)| *sign == c);
-    known.map_or("UNKNOWN_SIGN", |(_, flag)| flag).to_owned()
+/// Each once, however often it stands there.
+fn add_signs(flags: &mut Vec<String>, signs: &str) {
+    for c in signs.chars() {
+        let known = SIGNS.iter().find(|(sign, _)| *sign == c);
+        let flag = known.map_or("UNKNOWN_SIGN", |(_, flag)| flag);
+        if !flags.iter().any(|there| there == flag) {
+            flags.push(flag.to_owned());
+        }
+    }
 }
 
 impl NodeState {

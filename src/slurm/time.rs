@@ -4,6 +4,7 @@
 
 use chrono::NaiveDateTime;
 
+use super::rows::shown;
 use crate::model::units::{Secs, Time};
 
 /// Words for "there is none".
@@ -38,7 +39,7 @@ pub fn moment(text: &str) -> Result<Option<Time>, String> {
     }
     NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S")
         .map(|at| Some(Time(at.and_utc().timestamp())))
-        .map_err(|_| format!("{text:?} is no time"))
+        .map_err(|_| format!("{} is no time", shown(text)))
 }
 
 /// `D-HH:MM:SS` and what Slurm leaves off it from the left, in seconds.
@@ -47,7 +48,9 @@ pub fn length(text: &str) -> Result<Option<Secs>, String> {
     if is_absent(text) {
         return Ok(None);
     }
-    seconds(text).map(|s| Some(Secs(s))).ok_or_else(|| format!("{text:?} is no length of time"))
+    seconds(text)
+        .map(|s| Some(Secs(s)))
+        .ok_or_else(|| format!("{} is no length of time", shown(text)))
 }
 
 fn seconds(text: &str) -> Option<i64> {

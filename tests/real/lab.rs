@@ -1,10 +1,12 @@
 //! One campaign on the sandbox: a folder, a shards.toml, a program, and babysit as the user who owns
 //! them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use crate::slurm::{self, Job, as_user_with, stderr, stdout};
 use crate::view::Status;
@@ -196,6 +198,18 @@ impl Lab {
         (output.status.code().unwrap_or(-1), stdout(&output) + &stderr(&output))
     }
 
+    /// A tick that is killed after so long, if it still runs then; its exit code (137: killed). What
+    /// it had started is left to itself.
+    pub fn tick_killed_after(&self, after: Duration) -> i32 {
+        let conf = format!("SLURM_CONF={}", slurm::conf());
+        let mut command = as_user_with(self.user, &[&conf], "/usr/bin/timeout");
+        command.args(["--foreground", "-s", "KILL", &format!("{:.3}", after.as_secs_f64())]);
+        command.arg(&self.binary).arg("--config").arg(self.path("shards.toml")).arg("tick");
+        let output = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        // A shell's 128 + 9, or runuser's own death by the signal that it passes on.
+        output.expect("timeout starts").code().unwrap_or(137)
+    }
+
     pub fn status(&self) -> Status {
         let text = self.done(&["status", "--json"]);
         Status(serde_json::from_str(&text).expect("JSON"))
@@ -203,7 +217,12 @@ impl Lab {
 
     /// Ticks until the status is as it should be.
     pub fn tick_until(&self, what: &str, fits: impl Fn(&Status) -> bool) -> Status {
-        slurm::wait_for(what, || {
+        self.tick_for(slurm::DEADLINE, what, fits)
+    }
+
+    /// The same, for campaigns that may take longer.
+    pub fn tick_for(&self, most: Duration, what: &str, fits: impl Fn(&Status) -> bool) -> Status {
+        slurm::wait_at_most(most, what, || {
             self.tick();
             Some(self.status()).filter(&fits)
         })
@@ -335,6 +354,41 @@ impl Lab {
                 assert!(open <= usize::from(job.state != "COMPLETED"), "{job:?} lost {open} rows");
             }
         }
+    }
+}
+
+/// What labs are charged for against what accounting has.
+impl Lab {
+    /// Every run that accounting knows is charged once, to the second or the next one; nothing else
+    /// is. Says it in figures.
+    pub fn prove_charges(&self) -> String {
+        let text = self.done(&["usage", "--json"]);
+        let usage: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let number = |value: &serde_json::Value| value.as_i64().expect("a number");
+        // Shard and attempt -> its charges, its runs; GPU-seconds.
+        let mut sides: BTreeMap<(String, i64), (Vec<i64>, Vec<i64>)> = BTreeMap::new();
+        for charge in usage["charges"].as_array().expect("charges") {
+            let shard = charge["shard"].as_str().expect("a shard").to_owned();
+            let key = (shard, number(&charge["attempt"]));
+            sides.entry(key).or_default().0.push(number(&charge["gpu_seconds"]));
+        }
+        for (job, gpu_seconds) in slurm::runs(&self.project) {
+            let attempt = job.name.rsplit_once(".a").expect("a name of ours").1;
+            let key = (job.shard(), attempt.parse().expect("a number"));
+            sides.entry(key).or_default().1.push(gpu_seconds);
+        }
+        let (mut charged, mut ran) = (0, 0);
+        for (who, (charges, runs)) in &mut sides {
+            charges.sort_unstable();
+            runs.sort_unstable();
+            let fits = charges.len() == runs.len()
+                && charges.iter().zip(&*runs).all(|(a, b)| (a - b).abs() <= 1);
+            assert!(fits, "{who:?}: charged {charges:?}, ran {runs:?} GPU-seconds");
+            charged += charges.iter().sum::<i64>();
+            ran += runs.iter().sum::<i64>();
+        }
+        let runs: usize = sides.values().map(|(_, runs)| runs.len()).sum();
+        format!("charges: {charged} GPU-seconds; sacct: {ran} in {runs} runs")
     }
 }
 

@@ -8,13 +8,17 @@ use std::time::{Duration, Instant};
 pub const DEADLINE: Duration = Duration::from_secs(90);
 
 /// Polls until `look` gives a value.
-pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub fn wait_for<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    wait_at_most(DEADLINE, what, look)
+}
+
+pub fn wait_at_most<T>(most: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {
         if let Some(value) = look() {
             return value;
         }
-        assert!(begin.elapsed() < DEADLINE, "waited {} s for: {what}", DEADLINE.as_secs());
+        assert!(begin.elapsed() < most, "waited {} s for: {what}", most.as_secs());
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -145,14 +149,53 @@ pub fn history(project: &str) -> Vec<Job> {
     let fields = "--format=JobIDRaw,User,JobName,State,QOS,NodeList,Submit,End";
     wait_for("accounting that knows all that the queue shows", || {
         let mut jobs =
-            table(&["sacct", "-a", "-X", "-n", "-P", "-S", "now-2hours", fields], project);
+            table(&["sacct", "-a", "-X", "-n", "-P", "-S", "now-1days", fields], project);
         jobs.sort_by_key(|job| job.id);
         let known = |q: &Job| jobs.iter().any(|job| job.id == q.id && job.is_live() == q.is_live());
         queue(project).iter().all(known).then_some(jobs)
     })
 }
 
+/// Every run of a project's jobs that is over, and its GPU-seconds; those that Slurm requeued too.
+pub fn runs(project: &str) -> Vec<(Job, i64)> {
+    let fields = "--format=JobIDRaw,User,JobName,State,QOS,NodeList,Start,End,AllocTRES";
+    let words = ["sacct", "-a", "-X", "-D", "-n", "-P", "-S", "now-1days", fields];
+    let rows = rows(&words, project);
+    let run = |cells: Vec<String>| {
+        let started = cells[6].parse::<i64>().ok()?;
+        let gpus = cells[8].split(',').find_map(|part| part.strip_prefix("gres/gpu="))?;
+        let gpus: i64 = gpus.parse().expect("a number");
+        let job = job(&cells);
+        let ended = job.end?;
+        Some((job, gpus * (ended - started)))
+    };
+    rows.into_iter().filter_map(run).collect()
+}
+
 fn table(words: &[&str], project: &str) -> Vec<Job> {
+    rows(words, project).iter().map(|cells| job(cells)).collect()
+}
+
+fn job(cells: &[String]) -> Job {
+    let mut job = Job {
+        id: cells[0].parse().expect("an id"),
+        user: cells[1].to_owned(),
+        name: cells[2].to_owned(),
+        state: cells[3].to_owned(),
+        qos: cells[4].to_owned(),
+        node: cells[5].to_owned(),
+        // A job that never started has no start.
+        submit: cells[6].parse().unwrap_or_default(),
+        end: cells[7].parse().ok(),
+    };
+    if job.is_live() {
+        job.end = None;
+    }
+    job
+}
+
+/// The rows of a project, as cells; the third is the job's name.
+fn rows(words: &[&str], project: &str) -> Vec<Vec<String>> {
     let (program, arguments) = words.split_first().expect("a command");
     let output = Command::new(program)
         .args(arguments)
@@ -164,24 +207,8 @@ fn table(words: &[&str], project: &str) -> Vec<Job> {
     let prefix = format!("{project}.");
     stdout(&output)
         .lines()
-        .map(|line| line.split('|').collect::<Vec<_>>())
+        .map(|line| line.split('|').map(str::to_owned).collect::<Vec<_>>())
         .filter(|cells| cells.get(2).is_some_and(|name| name.starts_with(&prefix)))
-        .map(|cells| {
-            let mut job = Job {
-                id: cells[0].parse().expect("an id"),
-                user: cells[1].to_owned(),
-                name: cells[2].to_owned(),
-                state: cells[3].to_owned(),
-                qos: cells[4].to_owned(),
-                node: cells[5].to_owned(),
-                submit: cells[6].parse().expect("a time"),
-                end: cells[7].parse().ok(),
-            };
-            if job.is_live() {
-                job.end = None;
-            }
-            job
-        })
         .collect()
 }
 
