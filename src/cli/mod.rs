@@ -6,6 +6,8 @@ mod check;
 mod check_cluster;
 mod checkpoint;
 pub mod context;
+mod cron;
+mod crontab;
 pub mod cycle;
 mod doctor;
 mod doctor_cluster;
@@ -53,6 +55,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Retry(targets) => wishes::run(cx, Wish::Retry, &targets.targets),
         Command::Reconcile => reconcile::run(cx),
         Command::Doctor => doctor::run(cx),
+        Command::Cron(asked) => cron::run(cx, asked),
         Command::Simulate(asked) => simulate::run(cx, asked),
         Command::Log { shard } => log::run(cx, shard.as_deref()),
     }

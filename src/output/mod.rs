@@ -6,6 +6,7 @@ pub mod around;
 pub mod caps;
 pub mod check;
 pub mod contract;
+pub mod crontab;
 pub mod differences;
 pub mod doctor;
 pub mod evidence;
