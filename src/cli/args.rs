@@ -45,6 +45,12 @@ pub enum Color {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a first shards.toml for this cluster: its GPU models, the QOS you may use
+    Init {
+        /// Replace a shards.toml that is there; the old one is kept beside it
+        #[arg(long)]
+        force: bool,
+    },
     /// Check shards.toml, its files, and the cluster; changes nothing
     Check,
     /// One cycle: look, decide, submit, move, cancel

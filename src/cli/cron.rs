@@ -13,7 +13,10 @@ pub fn run(cx: &Context, asked: &Cron) -> Result<Exit, Stop> {
     let every = Secs(i64::try_from(every.as_secs()).unwrap_or(i64::MAX));
     let schedule = schedule(every).ok_or_else(|| {
         let message = format!("cron cannot start something every {} s evenly", every.0);
-        Stop::usage(message, "whole minutes that divide an hour, or hours that divide a day: 5m, 1h")
+        Stop::usage(
+            message,
+            "whole minutes that divide an hour, or hours that divide a day: 5m, 1h",
+        )
     })?;
     let campaign = cx.campaign()?;
     let slurm = slurm::real(&campaign.loaded.policy, cx.surroundings, (cx.seed)());

@@ -14,6 +14,7 @@ mod doctor_cluster;
 pub mod exit;
 pub mod figures;
 mod forecast;
+mod init;
 mod log;
 mod reconcile;
 mod repeat;
@@ -36,6 +37,7 @@ use exit::{Exit, Stop};
 /// Runs one command. What it has to say is printed; its error is the caller's to print.
 pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
     match command {
+        Command::Init { force } => init::run(cx, *force),
         Command::Check => check::run(cx),
         Command::Tick { dry_run: false } => tick::run(cx),
         Command::Tick { dry_run: true } => tick::dry_run(cx),

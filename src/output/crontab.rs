@@ -33,18 +33,18 @@ pub struct Crontab {
 impl Crontab {
     pub fn line(&self) -> String {
         let Crontab { schedule, program, config, state, env, log, project } = self;
+        let quote = |word: &str| shell_words::quote(word).into_owned();
         let mut words: Vec<String> = Vec::new();
         if !env.is_empty() {
             words.push("env".to_owned());
-            words.extend(env.iter().map(|(name, value)| format!("{name}={value}")));
+            words.extend(env.iter().map(|(name, value)| format!("{name}={}", quote(value))));
         }
-        words.extend([program, "--config", config].map(str::to_owned));
-        words.extend(state.iter().flat_map(|state| ["--state".to_owned(), state.clone()]));
+        words.extend([quote(program), "--config".to_owned(), quote(config)]);
+        words.extend(state.iter().flat_map(|state| ["--state".to_owned(), quote(state)]));
         words.push("tick".to_owned());
-        let quoted = words.iter().map(|word| shell_words::quote(word));
-        let mut command = quoted.collect::<Vec<_>>().join(" ");
+        let mut command = words.join(" ");
         if let Some(log) = log {
-            command.push_str(&format!(" >>{} 2>&1", shell_words::quote(log)));
+            command.push_str(&format!(" >>{} 2>&1", quote(log)));
         }
         // cron takes a bare % for a line's end.
         format!("{schedule} {}{}", command.replace('%', "\\%"), mark(project))

@@ -13,6 +13,7 @@ pub mod evidence;
 pub mod fault;
 pub mod forecast;
 pub mod format;
+pub mod init;
 pub mod journal;
 pub mod layout;
 pub mod paint;

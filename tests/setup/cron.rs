@@ -94,7 +94,10 @@ fn a_crontab_that_cannot_be_read_is_never_replaced() {
     let lab = Lab::with_crontab(Some("5 4 * * * mine\n"));
     for (script, says) in [
         ("echo 'You (anna) are not allowed to use this program (crontab)' >&2; exit 1", "allowed"),
-        ("echo 'crontab: cannot open /var/spool/cron: Input/output error' >&2; exit 1", "cannot open"),
+        (
+            "echo 'crontab: cannot open /var/spool/cron: Input/output error' >&2; exit 1",
+            "cannot open",
+        ),
         // Half of it was read: what is missing would be lost.
         ("echo '1 2 * * * half'; echo 'no crontab for you: I/O error' >&2; exit 1", "no crontab"),
     ] {

@@ -6,3 +6,4 @@
 mod lab;
 
 mod cron;
+mod init;
