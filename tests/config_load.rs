@@ -296,7 +296,7 @@ fn the_file_is_found_by_option_then_variable_then_upwards() {
             .map_err(|e| e.to_string())
     };
     let none = find(None, &[]).expect_err("nothing there yet");
-    for part in ["no shards.toml in", "a/b", "above it", "--config", "copy of an example"] {
+    for part in ["no shards.toml in", "a/b", "above it", "--config", "babysit init"] {
         assert!(none.contains(part), "{none}");
     }
     let here = write(dir.path(), "shards.toml", "");

@@ -45,6 +45,12 @@ pub enum Color {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a first shards.toml for this cluster: its GPU models, the QOS you may use
+    Init {
+        /// Replace a shards.toml that is there; the old one is kept beside it
+        #[arg(long)]
+        force: bool,
+    },
     /// Check shards.toml, its files, and the cluster; changes nothing
     Check,
     /// One cycle: look, decide, submit, move, cancel
@@ -100,10 +106,28 @@ pub enum Command {
     Reconcile,
     /// Whether ticks can work here, and the crontab line to install
     Doctor,
+    /// The crontab line that ticks for this project; --install puts it into your crontab
+    Cron(Cron),
     /// What was decided, why, and what came of it
     Log { shard: Option<String> },
     /// Policies side by side on a simulated cluster; asks Slurm nothing
     Simulate(Simulate),
+}
+
+#[derive(Debug, Args)]
+pub struct Cron {
+    /// Put the line into your crontab, in the place of the one that was there for this project
+    #[arg(long)]
+    pub install: bool,
+    /// Take this project's line out of your crontab
+    #[arg(long, conflicts_with = "install")]
+    pub remove: bool,
+    /// Time from one tick to the next: 1m, 5m, 1h, ...
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = length)]
+    pub every: Duration,
+    /// Append what a tick says to this file; without, cron mails it
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

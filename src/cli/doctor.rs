@@ -1,11 +1,11 @@
 //! `babysit doctor`: can ticks work here, from cron too? Tries everything for real; changes nothing
 //! but for files of its own that it removes again.
 
-use crate::output::doctor::{Check, Crontab, Health, json, text, worst};
-use crate::slurm::health::NEEDED;
-use crate::slurm::real::RealSlurm;
+use crate::output::crontab::EACH_MINUTE;
+use crate::output::doctor::{Check, Health, json, text, worst};
 
 use super::context::{Campaign, Context};
+use super::crontab;
 use super::doctor_cluster as cluster;
 use super::exit::{Exit, Stop};
 use super::slurm;
@@ -19,7 +19,7 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
     let mut checks = vec![fine("config", campaign.loaded.path.display().to_string())];
     checks.extend(files(&campaign));
     checks.extend(cluster::checks(cx, &campaign, &slurm));
-    let crontab = crontab(cx, &campaign, &slurm)?;
+    let crontab = crontab::of(cx, &campaign, &slurm, EACH_MINUTE, None)?;
     if cx.talk.json {
         cx.talk.result_json(&json(&checks, &crontab))?;
     } else {
@@ -79,28 +79,4 @@ fn files(campaign: &Campaign) -> Vec<Check> {
         fine("disk", room)
     });
     checks
-}
-
-/// Absolute paths, and the variables that cron would not have.
-fn crontab(cx: &Context, campaign: &Campaign, slurm: &RealSlurm) -> Result<Crontab, Stop> {
-    let program = std::env::current_exe()
-        .map_err(|error| Stop::failed("path", format!("babysit's own path is unknown: {error}")))?;
-    let mut env = Vec::new();
-    if let Some(conf) = cx.surroundings.var("SLURM_CONF") {
-        env.push(("SLURM_CONF".to_owned(), conf.to_owned()));
-    }
-    let found = NEEDED.iter().find_map(|name| slurm.path_of(name).ok());
-    let folder = found.as_deref().and_then(|path| path.rsplit_once('/')).map(|(dir, _)| dir);
-    if let Some(folder) = folder.filter(|dir| !slurm.finds_without_path(dir)) {
-        env.push(("PATH".to_owned(), format!("/usr/bin:/bin:{folder}")));
-    }
-    let in_file = campaign.loaded.state.is_some()
-        && cx.global.state.is_none()
-        && cx.surroundings.var("BABYSIT_STATE").is_none();
-    Ok(Crontab {
-        program: program.display().to_string(),
-        config: campaign.loaded.path.display().to_string(),
-        state: (!in_file).then(|| campaign.store.path().display().to_string()),
-        env,
-    })
 }

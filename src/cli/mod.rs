@@ -6,12 +6,15 @@ mod check;
 mod check_cluster;
 mod checkpoint;
 pub mod context;
+mod cron;
+mod crontab;
 pub mod cycle;
 mod doctor;
 mod doctor_cluster;
 pub mod exit;
 pub mod figures;
 mod forecast;
+mod init;
 mod log;
 mod reconcile;
 mod repeat;
@@ -34,6 +37,7 @@ use exit::{Exit, Stop};
 /// Runs one command. What it has to say is printed; its error is the caller's to print.
 pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
     match command {
+        Command::Init { force } => init::run(cx, *force),
         Command::Check => check::run(cx),
         Command::Tick { dry_run: false } => tick::run(cx),
         Command::Tick { dry_run: true } => tick::dry_run(cx),
@@ -53,6 +57,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Retry(targets) => wishes::run(cx, Wish::Retry, &targets.targets),
         Command::Reconcile => reconcile::run(cx),
         Command::Doctor => doctor::run(cx),
+        Command::Cron(asked) => cron::run(cx, asked),
         Command::Simulate(asked) => simulate::run(cx, asked),
         Command::Log { shard } => log::run(cx, shard.as_deref()),
     }

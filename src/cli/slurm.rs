@@ -6,8 +6,13 @@ use crate::planning::plan::{Action, Plan};
 use crate::slurm::real::{Environment, RealSlurm};
 
 pub fn real(policy: &Policy, s: &Surroundings, seed: u64) -> RealSlurm {
+    RealSlurm::new(&policy.slurm, environment(s), seed)
+}
+
+/// What the programs that babysit starts take over from its own environment.
+pub fn environment(s: &Surroundings) -> Environment {
     let var = |name: &str| s.var(name).map(str::to_owned);
-    let environment = Environment {
+    Environment {
         me: rustix::process::getuid().as_raw(),
         path: var("PATH"),
         home: var("HOME"),
@@ -16,8 +21,7 @@ pub fn real(policy: &Policy, s: &Surroundings, seed: u64) -> RealSlurm {
         lang: var("LANG"),
         slurm_conf: var("SLURM_CONF"),
         extra: Vec::new(),
-    };
-    RealSlurm::new(&policy.slurm, environment, seed)
+    }
 }
 
 /// The shell lines that each action of a plan stands for.

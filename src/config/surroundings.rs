@@ -79,8 +79,7 @@ pub fn find(explicit: Option<&Path>, s: &Surroundings) -> Result<PathBuf, PlaceE
             Ok(_) => Ok(path),
             Err(e) => Err(PlaceError {
                 text: format!("{by} names {}: {e}", path.display()),
-                hint: "correct the path, or begin with a copy of an example (examples/ of babysit)"
-                    .to_owned(),
+                hint: "correct the path, or let `babysit init` write a first one there".to_owned(),
             }),
         };
     }
@@ -93,7 +92,7 @@ pub fn find(explicit: Option<&Path>, s: &Surroundings) -> Result<PathBuf, PlaceE
             s.cwd.display()
         ),
         hint:
-            "cd to the project, name the file with --config PATH, or begin with a copy of an example"
+            "cd to the project, name the file with --config PATH, or `babysit init` writes one here"
                 .to_owned(),
     })
 }

@@ -12,4 +12,5 @@ pub mod policy;
 pub mod reason;
 pub mod request;
 pub mod state;
+pub mod survey;
 pub mod units;

@@ -27,9 +27,21 @@ impl RealSlurm {
 
     /// Every QOS of the user's associations.
     pub fn allowed_qos(&self, user: &str) -> Seen<Vec<String>> {
-        let ask = ["-P", "show", "assoc", "where", &format!("user={user}"), "format=QOS"];
+        self.of_associations(user, "QOS")
+    }
+
+    /// Every account of the user's associations.
+    pub fn accounts(&self, user: &str) -> Seen<Vec<String>> {
+        self.of_associations(user, "Account")
+    }
+
+    fn of_associations(&self, user: &str, column: &str) -> Seen<Vec<String>> {
+        let user = format!("user={user}");
+        let format = format!("format={column}");
+        let ask = ["-P", "show", "assoc", "where", &user, &format];
         let (text, source) = self.read("sacctmgr", ask.map(str::to_owned).to_vec())?;
-        allowed_qos(&text).ok_or_else(|| error::unreadable(&source, "no header QOS".to_owned()))
+        names(&text, column)
+            .ok_or_else(|| error::unreadable(&source, format!("no header {column}")))
     }
 }
 
@@ -45,8 +57,9 @@ fn controller_time(text: &str) -> Option<Time> {
     at.trim().parse().ok().map(Time)
 }
 
-fn allowed_qos(text: &str) -> Option<Vec<String>> {
-    let mut lines = text.lines().skip_while(|line| line.trim() != "QOS");
+/// The names below a header, sorted, each once.
+fn names(text: &str, header: &str) -> Option<Vec<String>> {
+    let mut lines = text.lines().skip_while(|line| line.trim() != header);
     lines.next()?;
     let names = lines.flat_map(|line| line.trim().split(',')).filter(|name| !name.is_empty());
     let mut names: Vec<String> = names.map(str::to_owned).collect();
@@ -67,9 +80,9 @@ mod tests {
         let config = "Configuration data as of 1795960018\nAccountingStorageHost = x\n";
         assert_eq!(controller_time(config), Some(Time(1_795_960_018)));
         assert_eq!(controller_time("Configuration data as of 2026-11-29T13:46:58\n"), None);
-        let qos = allowed_qos("QOS\nextra,own\nnormal\n\n").expect("an answer");
+        let qos = names("QOS\nextra,own\nnormal\n\n", "QOS").expect("an answer");
         assert_eq!(qos, ["extra", "normal", "own"]);
-        assert_eq!(allowed_qos("QOS\n"), Some(Vec::new()));
-        assert_eq!(allowed_qos(""), None);
+        assert_eq!(names("QOS\n", "QOS"), Some(Vec::new()));
+        assert_eq!(names("", "QOS"), None);
     }
 }

@@ -19,6 +19,7 @@ pub mod scontrol;
 pub mod sinfo;
 pub mod squeue;
 pub mod state;
+pub mod survey;
 pub mod time;
 
 use crate::model::cluster::QueueJob;

@@ -183,6 +183,12 @@ impl RealSlurm {
         sinfo::parse(&text, separator).map_err(|fault| error::unreadable(&source, fault))
     }
 
+    /// sinfo alone.
+    pub fn nodes(&mut self) -> Seen<Vec<Node>> {
+        let separator = self.tags.next_separator();
+        self.read_nodes(&separator)
+    }
+
     fn change_all(&self, name: &'static str, calls: impl Iterator<Item = Vec<String>>) -> Asked {
         // All calls are made, whatever the first one says: they concern other jobs.
         let faults: Vec<String> = calls

@@ -159,13 +159,13 @@ pub(super) fn replace_cache(path: &Path, bytes: &[u8]) -> Result<(), StoreError>
 }
 
 #[derive(PartialEq, Eq)]
-enum Sync {
+pub(super) enum Sync {
     Yes,
     No,
 }
 
 /// `<path>.tmp` with these bytes; one that a crash left is thrown away (the caller has the lock).
-fn write_beside(path: &Path, bytes: &[u8], sync: Sync) -> Result<PathBuf, StoreError> {
+pub(super) fn write_beside(path: &Path, bytes: &[u8], sync: Sync) -> Result<PathBuf, StoreError> {
     let fresh = beside(path, ".tmp");
     remove(&fresh)?;
     let mut file = options()
@@ -209,7 +209,7 @@ fn keep(path: &Path, backup: &Path) -> Result<(), StoreError> {
     remove(&fresh)
 }
 
-fn remove(path: &Path) -> Result<(), StoreError> {
+pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(StoreError::io("remove what an earlier run left there", path)(error))

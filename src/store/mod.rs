@@ -7,6 +7,7 @@ mod error;
 mod file;
 mod journal;
 mod lock;
+mod plain;
 mod trial;
 mod v1;
 
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 pub use self::error::StoreError;
 use self::file::{Stamp, beside};
+pub use self::plain::{create, replace_keeping};
 pub use self::trial::Trial;
 use self::v1::Unreadable;
 use crate::model::state::State;

@@ -12,6 +12,7 @@ mod adapter;
 mod campaign;
 mod field;
 mod flaky;
+mod init;
 mod person;
 mod placed;
 mod surroundings;
