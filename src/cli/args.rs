@@ -102,6 +102,15 @@ pub enum Command {
     Doctor,
     /// What was decided, why, and what came of it
     Log { shard: Option<String> },
+    /// A past campaign planned again: as it was, or with other policies; asks Slurm nothing
+    Replay {
+        /// The recording: its folder, one of its files, or the journal's folder [default: this
+        /// project's]
+        journal: Option<PathBuf>,
+        /// Also with these policies: own-only, v3, v4, v4.1, now, skip, reserve
+        #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+        policies: Vec<String>,
+    },
     /// Policies side by side on a simulated cluster; asks Slurm nothing
     Simulate(Simulate),
 }

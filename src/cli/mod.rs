@@ -14,7 +14,9 @@ pub mod figures;
 mod forecast;
 mod log;
 mod reconcile;
+mod recording;
 mod repeat;
+mod replay;
 mod simulate;
 mod simulate_placement;
 mod slurm;
@@ -54,6 +56,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Reconcile => reconcile::run(cx),
         Command::Doctor => doctor::run(cx),
         Command::Simulate(asked) => simulate::run(cx, asked),
+        Command::Replay { journal, policies } => replay::run(cx, journal.as_deref(), policies),
         Command::Log { shard } => log::run(cx, shard.as_deref()),
     }
 }

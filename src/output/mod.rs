@@ -17,6 +17,7 @@ pub mod layout;
 pub mod paint;
 pub mod placement;
 pub mod plan;
+pub mod replay;
 pub mod simulate;
 pub mod slurm_words;
 pub mod steps;
