@@ -57,6 +57,6 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Doctor => doctor::run(cx),
         Command::Simulate(asked) => simulate::run(cx, asked),
         Command::Replay { journal, policies } => replay::run(cx, journal.as_deref(), policies),
-        Command::Log { shard } => log::run(cx, shard.as_deref()),
+        Command::Log(asked) => log::run(cx, asked),
     }
 }

@@ -5,6 +5,7 @@
 
 mod error;
 mod file;
+mod follow;
 mod journal;
 mod lock;
 pub mod recording;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 pub use self::error::StoreError;
 use self::file::{Stamp, beside};
+pub use self::follow::Lines;
 use self::recording::{Before, Given};
 pub use self::trial::Trial;
 use self::v1::Unreadable;
@@ -72,9 +74,9 @@ impl Store {
         trial::trial(&self.path)
     }
 
-    /// The last lines of the journal, oldest first, from at most `bytes` of its end.
-    pub fn journal_tail(&self, bytes: u64) -> io::Result<Vec<serde_json::Value>> {
-        journal::tail(&self.journal_path(), bytes)
+    /// The lines of the journal, from the oldest on.
+    pub fn journal(&self) -> Lines {
+        Lines::of(self.journal_path())
     }
 
     /// Takes the lock, or leaves with `Busy` after about `wait`; zero does not wait at all. Makes
