@@ -368,3 +368,48 @@ fn simulate_compares_policies_without_a_cluster() {
         assert!(said.contains(word), "{args:?}: {said}");
     }
 }
+
+fn segments(lab: &Lab) -> Vec<PathBuf> {
+    let listed = std::fs::read_dir(lab.at("state.json.recording")).into_iter().flatten().flatten();
+    let paths = listed.map(|entry| entry.path());
+    paths.filter(|path| path.extension().is_some_and(|end| end == "gz")).collect()
+}
+
+#[test]
+fn fake_slurm_cycles_are_recorded_and_planned_again() {
+    let lab = Lab::new();
+    has(&lab.run(&["replay"], 1).err, "no recording can be read");
+    lab.run(&["tick"], 0);
+    has(&lab.run(&["replay"], 0).out, "1 cycle planned again, all the same");
+    // Nothing happens and nothing is decided: nothing is written, until an hour has passed.
+    let lab = Lab::new();
+    lab.run(&["hold", "find", "restore"], 0);
+    let tick_at = |moment: &str| {
+        lab.command(&["tick"]).env("BABYSIT_NOW", moment).assert().code(0);
+        let lengths = segments(&lab).into_iter().map(|path| path.metadata().expect("there").len());
+        lengths.sum::<u64>()
+    };
+    let first = tick_at("2027-01-01T00:00:00Z");
+    assert_eq!(tick_at("2027-01-01T00:01:00Z"), first);
+    assert_eq!(tick_at("2027-01-01T00:59:00Z"), first);
+    assert!(tick_at("2027-01-01T01:00:01Z") > first);
+    let json = lab.json(&["replay"], 0);
+    assert_eq!((&json["same"], &json["project"]), (&true.into(), &"oracle-plan".into()));
+}
+
+#[test]
+fn fake_slurm_a_recording_is_off_where_it_is_not_wanted_and_fails_no_tick() {
+    let lab = Lab::new();
+    let off = "[policy]\njournal_observations = false\n[families.find]";
+    lab.write("shards.toml", &TOML.replacen("[families.find]", off, 1));
+    lab.run(&["tick"], 0);
+    assert!(!lab.at("state.json.recording").exists());
+    // On, but there is no room for it, or no right to it.
+    lab.write("shards.toml", TOML);
+    lab.write("state.json.recording", "a file, where a folder should be");
+    lab.run(&["hold", "find/s0"], 0);
+    lab.run(&["release", "find/s0"], 0);
+    let said = lab.run(&["tick", "-v"], 0).err;
+    has(&said, "state.json.recording was not written: ");
+    assert_eq!(lab.json(&["status"], 0)["last_tick"]["outcome"], "ok");
+}

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use babysit::model::cluster::EndWord;
 use babysit::model::id::{JobId, ShardId};
 use babysit::model::policy::Lane;
@@ -121,4 +123,23 @@ fn a_line_of_the_journal_reads_back_as_its_sentence() {
         assert_eq!(journal::recall(&read), Some(want));
     }
     assert_eq!(journal::recall(&serde_json::json!({ "torn": 1 })), None);
+}
+
+/// `babysit log --kind` knows every kind that is written, and no other.
+#[test]
+fn the_list_of_kinds_is_that_of_the_events() {
+    let (job, node, said) = (JobId(7), String::from("p1"), String::from("no"));
+    let mut all = events();
+    let rest = vec![
+        What::BreakerOpened { family: "find".into(), refused: 3, said },
+        What::NodeBlamed { job, node: node.clone() },
+        What::NodeKeptOut { node: node.clone(), deaths: 2, until: NOW },
+        What::NodeLetBack { node },
+        What::Stalled { job, since: NOW, restarted: false },
+    ];
+    all.extend(rest.into_iter().map(|what| Event { at: NOW, shard: None, what }));
+    let written: BTreeSet<String> =
+        all.iter().map(|event| journal::json(event)["kind"].to_string()).collect();
+    let known = journal::KINDS.iter().map(|kind| format!("{kind:?}")).collect();
+    assert_eq!(written, known);
 }

@@ -109,9 +109,51 @@ pub enum Command {
     /// The crontab line that ticks for this project; --install puts it into your crontab
     Cron(Cron),
     /// What was decided, why, and what came of it
-    Log { shard: Option<String> },
+    #[command(after_help = LOG_EXAMPLES)]
+    Log(Log),
+    /// A past campaign planned again: as it was, or with other policies; asks Slurm nothing
+    Replay {
+        /// The recording: its folder, one of its files, or the journal's folder [default: this
+        /// project's]
+        journal: Option<PathBuf>,
+        /// Also with these policies: own-only, v3, v4, v4.1, now, skip, reserve
+        #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+        policies: Vec<String>,
+    },
     /// Policies side by side on a simulated cluster; asks Slurm nothing
     Simulate(Simulate),
+}
+
+const LOG_EXAMPLES: &str = "\
+Examples:
+  babysit log                            everything, oldest first
+  babysit log find/s0                    one shard
+  babysit log find 'restore/s[0-3]'      a family, and a pattern
+  babysit log --since 2h --kind ended,held
+  babysit log --since 2026-11-02 --until 2026-11-03T12:00
+  babysit log -n 20 --follow             the last 20 lines, then each new one
+  babysit log --json | jq .text          one JSON object a line";
+
+#[derive(Debug, Args)]
+pub struct Log {
+    /// Family, family/shard, or a pattern such as 'find/*'
+    #[arg(value_name = "TARGET")]
+    pub targets: Vec<String>,
+    /// Go on with each new line, until interrupted
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Of these kinds only, such as ended, submitted, held, over-cap
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    pub kind: Vec<String>,
+    /// From then on: 2h (ago), 1d, 2026-11-02, 2026-11-02T15:00 (UTC)
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Up to then
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
+    /// The last N of them [default: all; with --follow 10]
+    #[arg(short = 'n', long, value_name = "N")]
+    pub lines: Option<usize>,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ use crate::progress::Files;
 use super::checkpoint::Keep;
 use super::context::{Campaign, Context};
 use super::exit::Stop;
+use super::recording;
 use super::slurm;
 
 /// What a cycle left behind.
@@ -32,6 +33,7 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     });
     let mut state = state?;
     let looked = looked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let before = policy.rules.journal_observations.then(|| locked.before(&state));
     let mut files = Files::new(locked.read_cache().as_deref());
     let mut keep = Keep { locked: &mut locked, trouble: None };
     let mut hands = Hands {
@@ -42,6 +44,7 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
         now,
         seed: (cx.seed)(),
     };
+    let seed = hands.seed;
     let report = engine::tick_on(&mut hands, &mut state, looked);
     if let Some(trouble) = &keep.trouble {
         cx.talk.say(trouble);
@@ -49,6 +52,12 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     // Without it the next cycle reads the files from their beginning; nothing else is lost.
     if let Some(Err(error)) = files.cache_if_changed().map(|bytes| locked.write_cache(&bytes)) {
         cx.talk.aside(&format!("babysit: {error}"));
+    }
+    if let Some(Err(error)) =
+        before.map(|before| recording::keep(&mut locked, policy, &before?, &report, now, seed))
+    {
+        let path = locked.store().recording_path();
+        cx.talk.aside(&format!("babysit: {} was not written: {error}", path.display()));
     }
     Ok(Cycle { report, state })
 }

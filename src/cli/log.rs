@@ -1,45 +1,154 @@
-//! `babysit log [SHARD]`: the journal as sentences.
+//! `babysit log [TARGET..]`: the journal as sentences, and on as it grows.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::output::journal;
+use crate::config;
+use crate::model::policy::Policy;
+use crate::model::units::Time;
+use crate::output::journal::{KINDS, recall};
+use crate::output::log::{Of, Wanted};
+use crate::store::Lines;
 
+use super::args::Log;
 use super::context::Context;
 use super::exit::{Exit, Stop};
-use super::target;
+use super::target::{self, nearest};
 
-/// Of the journal's end; some fifty thousand decisions.
-const BYTES: u64 = 16 << 20;
+/// How soon a new line is shown.
+const LOOK: Duration = Duration::from_millis(300);
+/// Lines before the new ones, where `--follow` does not say.
+const LAST: usize = 10;
 
-pub fn run(cx: &Context, shard: Option<&str>) -> Result<Exit, Stop> {
+pub fn run(cx: &Context, asked: &Log) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
-    let policy = &campaign.loaded.policy;
-    let wanted = match shard {
-        Some(shard) => Some(target::shards(policy, &[shard.to_owned()])?),
-        None => None,
-    };
-    let names: Option<Vec<String>> = wanted.map(|chosen| {
-        chosen.iter().filter_map(|&i| Some(policy.shards.get(i)?.id.to_string())).collect()
-    });
-    let path = campaign.store.journal_path();
-    let lines = campaign.store.journal_tail(BYTES).map_err(|error| {
-        Stop::failed("journal", format!("{} cannot be read: {error}", path.display()))
+    let wanted = wanted(cx, &campaign.loaded.policy, asked)?;
+    let mut lines = campaign.store.journal();
+    let most = asked.lines.or(asked.follow.then_some(LAST));
+    let mut last = VecDeque::new();
+    each(&mut lines, |line| match most {
+        Some(most) => {
+            let text = wanted.shows(&line).then(|| shown(cx, &line)).flatten();
+            last.extend(text);
+            while last.len() > most {
+                last.pop_front();
+            }
+            Ok(())
+        }
+        None => tell(cx, &wanted, &line),
     })?;
-    let text = |line: &Value, key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
-    let ours = |line: &&Value| {
-        let project = text(line, "project").is_none_or(|project| project == policy.project);
-        let named = names
-            .as_ref()
-            .is_none_or(|names| text(line, "shard").is_some_and(|shard| names.contains(&shard)));
-        project && named
-    };
-    let lines: Vec<&Value> = lines.iter().filter(ours).collect();
-    if cx.talk.json {
-        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        cx.talk.result(&lines)?;
-    } else {
-        let lines = lines.iter().filter_map(|line| journal::recall(line));
-        cx.talk.result(&lines.map(|line| line + "\n").collect::<String>())?;
+    cx.talk.result(&last.into_iter().collect::<String>())?;
+    while asked.follow {
+        std::thread::sleep(LOOK);
+        each(&mut lines, |line| tell(cx, &wanted, &line))?;
     }
     Ok(Exit::Done)
+}
+
+fn each(lines: &mut Lines, mut show: impl FnMut(Value) -> Result<(), Stop>) -> Result<(), Stop> {
+    for line in lines {
+        let line = line.map_err(|error| {
+            Stop::failed("journal", format!("the journal cannot be read: {error}"))
+        })?;
+        show(line)?;
+    }
+    Ok(())
+}
+
+fn tell(cx: &Context, wanted: &Wanted, line: &Value) -> Result<(), Stop> {
+    match shown(cx, line) {
+        Some(text) if wanted.shows(line) => cx.talk.result(&text),
+        _ => Ok(()),
+    }
+}
+
+fn shown(cx: &Context, line: &Value) -> Option<String> {
+    if cx.talk.json {
+        return Some(format!("{line}\n"));
+    }
+    recall(line).map(|text| text + "\n")
+}
+
+fn wanted(cx: &Context, policy: &Policy, asked: &Log) -> Result<Wanted, Stop> {
+    let of = match &asked.targets[..] {
+        [] => None,
+        targets => {
+            let chosen = target::shards(policy, targets)?;
+            let ids = chosen.iter().filter_map(|&i| Some(policy.shards.get(i)?.id.to_string()));
+            Some(Of { shards: ids.collect(), families: targets.iter().cloned().collect() })
+        }
+    };
+    let kinds: Result<BTreeSet<&'static str>, Stop> = asked.kind.iter().map(|k| kind(k)).collect();
+    let now = (cx.clock)();
+    let moment = |flag: &str, text: &Option<String>| match text {
+        Some(text) => moment(text, now).map(Some).ok_or_else(|| {
+            let text =
+                format!("{flag} is `{text}`, which is neither a length of time nor a moment");
+            Stop::usage(
+                text,
+                "2h, 1d12h, 2026-11-02, 2026-11-02T15:00 or 2026-11-02T15:00:00Z; UTC",
+            )
+        }),
+        None => Ok(None),
+    };
+    Ok(Wanted {
+        project: policy.project.clone(),
+        of,
+        kinds: kinds?,
+        since: moment("--since", &asked.since)?,
+        until: moment("--until", &asked.until)?,
+    })
+}
+
+fn kind(word: &str) -> Result<&'static str, Stop> {
+    KINDS.into_iter().find(|kind| kind.eq_ignore_ascii_case(word)).ok_or_else(|| {
+        let known: Vec<String> = KINDS.map(str::to_owned).to_vec();
+        let hint = nearest(&known, word).unwrap_or_else(|| format!("kinds: {}", KINDS.join(", ")));
+        Stop::usage(format!("no line is of kind `{word}`"), &hint)
+    })
+}
+
+/// `2h`: so long ago. Else a moment as the journal writes it, whose end may be left out.
+fn moment(text: &str, now: Time) -> Option<Time> {
+    if let Some(length) = config::length(text).filter(|_| !text.is_empty()) {
+        // The journal is younger than 1970.
+        return Some((now - length).max(Time(0)));
+    }
+    let rest = "0000-01-01T00:00:00Z".get(text.len()..);
+    let whole = match (text.len(), rest) {
+        // A day, a minute, a second, each with what is left out of it.
+        (10 | 16 | 19, Some(rest)) => format!("{text}{rest}").replacen(' ', "T", 1),
+        _ => text.to_owned(),
+    };
+    let at = chrono::DateTime::parse_from_rfc3339(&whole).ok()?;
+    Some(Time(at.timestamp()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::units::Secs;
+
+    #[test]
+    fn a_moment_is_a_length_of_time_ago_or_as_the_journal_has_it() {
+        let now = Time(1_793_718_000); // 2026-11-03T15:00:00Z
+        for (text, ago) in [
+            ("2h", 7200),
+            ("1d12h", 129_600),
+            ("2026-11-03T15:00:00Z", 0),
+            ("2026-11-03T14:59:59", 1),
+            ("2026-11-03T14:00", 3600),
+            ("2026-11-03 14:00", 3600),
+            ("2026-11-03", 54_000),
+            ("2026-11-03T17:00:00+02:00", 0),
+        ] {
+            assert_eq!(moment(text, now), Some(now - Secs(ago)), "{text}");
+        }
+        assert_eq!(moment("99999999999d", now), Some(Time(0)));
+        for bad in ["", "soon", "2026-13-01", "2026-11", "2 h", "-2h", "15:00"] {
+            assert_eq!(moment(bad, now), None, "{bad}");
+        }
+    }
 }

@@ -17,7 +17,9 @@ mod forecast;
 mod init;
 mod log;
 mod reconcile;
+mod recording;
 mod repeat;
+mod replay;
 mod simulate;
 mod simulate_placement;
 mod slurm;
@@ -59,6 +61,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Doctor => doctor::run(cx),
         Command::Cron(asked) => cron::run(cx, asked),
         Command::Simulate(asked) => simulate::run(cx, asked),
-        Command::Log { shard } => log::run(cx, shard.as_deref()),
+        Command::Replay { journal, policies } => replay::run(cx, journal.as_deref(), policies),
+        Command::Log(asked) => log::run(cx, asked),
     }
 }

@@ -39,6 +39,7 @@ pub(super) const POLICY: &[&str] = &[
     "node_rest",
     "restart_stalled",
     "tick_budget",
+    "journal_observations",
 ];
 pub(super) const HOOKS: &[&str] = &["notify"];
 pub(super) const LAB: &[&str] = &[];

@@ -33,6 +33,7 @@ pub use fault::{Fault, Faults};
 pub use files::{FileFaults, file_faults};
 pub use keys::SECTIONS;
 pub use surroundings::{FILE_NAME, PlaceError, Surroundings, find, state_path};
+pub use values::units as length;
 
 /// A shards.toml without a fault.
 #[derive(Debug, Clone, PartialEq)]

@@ -243,6 +243,9 @@ pub(super) fn rules(top: &Section<'_>, sink: &mut Sink) -> Rules {
         node_rest: s.read(sink, "node_rest", values::duration).or(d.node_rest),
         restart_stalled: s.read(sink, "restart_stalled", values::yes_or_no).or(d.restart_stalled),
         tick_budget: tick_budget.or(d.tick_budget),
+        journal_observations: s
+            .read(sink, "journal_observations", values::yes_or_no)
+            .or(d.journal_observations),
         reserve: d.reserve,
         lanes: d.lanes,
     }

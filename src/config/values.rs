@@ -228,7 +228,7 @@ pub(super) fn duration(value: &DeValue<'_>) -> Parsed<Secs> {
 }
 
 /// `1h30m`: numbers each with d, h, m or s, the larger unit first.
-fn units(text: &str) -> Option<Secs> {
+pub fn units(text: &str) -> Option<Secs> {
     let mut total: i64 = 0;
     let mut rest = text;
     let mut last = i64::MAX;

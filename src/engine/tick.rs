@@ -46,6 +46,14 @@ pub struct Report {
     pub plan: Plan,
     /// Of the plan and of what came of it.
     pub events: Vec<Event>,
+    /// What the plan was made from; `None` where it was not made.
+    pub seen: Option<Observation>,
+}
+
+impl Report {
+    fn seeing(self, seen: Observation) -> Report {
+        Report { seen: Some(seen), ..self }
+    }
 }
 
 /// The two probes that a cycle starts with. They need no state, so they may run while it is read.
@@ -75,11 +83,11 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
     if !violations.is_empty() {
         let text =
             format!("the plan breaks its own rules, nothing was done: {}", violations.join("; "));
-        return fail(hands, state, plan, Vec::new(), text);
+        return fail(hands, state, plan, Vec::new(), text).seeing(seen);
     }
     let mut events = plan.events.clone();
     if let Err(text) = intend(hands, state, &plan) {
-        return fail(hands, state, plan, events, text);
+        return fail(hands, state, plan, events, text).seeing(seen);
     }
     let (said, lost) = act(hands, state, &plan, &mut events);
     let moved = |action: &Action| matches!(action, Action::Update { .. });
@@ -90,16 +98,17 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
     }
     if let Some(why) = lost {
         let text = format!("broken off, nothing more was asked of Slurm: {why}");
-        return fail(hands, state, plan, events, text);
+        return fail(hands, state, plan, events, text).seeing(seen);
     }
     record(state, hands.now, TickOutcome::Ok);
-    finish(hands, state, plan, events, Outcome::Ok)
+    finish(hands, state, plan, events, Outcome::Ok).seeing(seen)
 }
 
 /// The plan that a tick would carry out now; asks Slurm, changes nothing.
 pub fn dry_run(hands: &mut Hands<'_>, state: &mut State) -> Report {
     state.align(hands.policy, hands.now);
-    let report = |outcome, plan: Plan| Report { outcome, events: plan.events.clone(), plan };
+    let report =
+        |outcome, plan: Plan| Report { outcome, events: plan.events.clone(), plan, seen: None };
     let cluster = match look(hands.policy, hands.slurm) {
         Ok(cluster) => cluster,
         Err(gap) => return report(Outcome::Skipped(gap.to_string()), Plan::default()),
@@ -251,5 +260,5 @@ fn finish(
         }
         (Err(_), failed) => failed,
     };
-    Report { outcome, plan, events }
+    Report { outcome, plan, events, seen: None }
 }

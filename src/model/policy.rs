@@ -124,6 +124,8 @@ pub struct Rules {
     pub restart_stalled: bool,
     /// Longest that one tick may hold the lock.
     pub tick_budget: Secs,
+    /// What a cycle was given to decide on is kept, so that it can be planned again.
+    pub journal_observations: bool,
     /// Rank 1 that cannot start collects GPUs (policy.md section 6 c). Else it is skipped, the old
     /// head-of-line rule, which is kept so that the two can be compared.
     pub reserve: bool,
@@ -173,6 +175,7 @@ impl Default for Rules {
             node_rest: Secs::hours(1),
             restart_stalled: false,
             tick_budget: Secs::minutes(5),
+            journal_observations: true,
             reserve: true,
             lanes: LaneRules::default(),
         }

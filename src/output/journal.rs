@@ -10,6 +10,49 @@ use super::format::{count, dollars, iso, one_line};
 
 pub const SCHEMA: &str = "babysit/journal/v1";
 
+/// Every `kind` that a line can have.
+pub const KINDS: [&str; 39] = [
+    "cycle-skipped",
+    "submitted",
+    "outcome-unknown",
+    "adopted",
+    "submission-given-up",
+    "submit-refused",
+    "submit-paused",
+    "started",
+    "moved",
+    "move-refused",
+    "move-unanswered",
+    "moved-despite-error",
+    "ended",
+    "end-put-off",
+    "done",
+    "backed-off",
+    "held",
+    "over-cap",
+    "cap-raised",
+    "stop-asked",
+    "stop-failed",
+    "twin",
+    "rows-shrank",
+    "measure-failed",
+    "reserved",
+    "reservation-shrank",
+    "reservation-released",
+    "backfill-asked",
+    "backfill-stop-failed",
+    "min-tier-raised",
+    "NO_FIT_PLACEMENT",
+    "charged",
+    "kept-off",
+    "breaker-opened",
+    "node-blamed",
+    "node-kept-out",
+    "node-let-back",
+    "stalled",
+    "person",
+];
+
 /// `find/s0: submitted ...`
 pub fn line(event: &Event) -> String {
     let sentence = sentence(&event.what, event.at);

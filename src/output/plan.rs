@@ -84,27 +84,22 @@ fn names(jobs: &[Target]) -> String {
 
 pub fn json(plan: &Plan, commands: &[Vec<String>]) -> Value {
     let action = |(action, lines): (&Action, &Vec<String>)| {
-        let (kind, jobs) = match action {
+        let kind = action.kind();
+        let jobs = match action {
             Action::Submit(submit) => {
                 return json!({
-                    "kind": "submit", "shards": [submit.id.to_string()], "jobs": [],
+                    "kind": kind, "shards": [submit.id.to_string()], "jobs": [],
                     "attempt": submit.attempt.number,
                     "lane": submit.attempt.lane.map(Lane::word), "commands": lines,
                 });
             }
-            Action::Update { purpose: Purpose::Move(Lane::Own), jobs, .. } => ("move-to-own", jobs),
-            Action::Update { purpose: Purpose::Move(Lane::Extra), jobs, .. } => {
-                ("move-to-extra", jobs)
-            }
-            Action::Update { purpose: Purpose::Order, jobs, .. } => ("order", jobs),
-            Action::Update { purpose: Purpose::KeepOff(_), jobs, .. } => ("keep-off", jobs),
             Action::StopBackfill { node, gpus, jobs, command: _ } => {
                 return json!({
-                    "kind": "stop-backfill", "shards": [], "node": node, "gpus": gpus,
+                    "kind": kind, "shards": [], "node": node, "gpus": gpus,
                     "jobs": jobs.iter().map(|job| job.0).collect::<Vec<_>>(), "commands": lines,
                 });
             }
-            Action::Cancel { jobs, .. } => ("cancel", jobs),
+            Action::Update { jobs, .. } | Action::Cancel { jobs, .. } => jobs,
         };
         json!({
             "kind": kind,

@@ -64,6 +64,33 @@ pub struct Submit {
     pub kept_off: Vec<String>,
 }
 
+impl Plan {
+    /// Every field of it, line by line, the same for equal plans: to be compared, not to be read
+    /// back.
+    pub fn spelled_out(&self) -> String {
+        format!("{self:#?}\n")
+    }
+
+    /// Nothing is asked of Slurm, and nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty() && self.events.is_empty()
+    }
+}
+
+impl Action {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Action::Submit(_) => "submit",
+            Action::Update { purpose: Purpose::Move(Lane::Own), .. } => "move-to-own",
+            Action::Update { purpose: Purpose::Move(Lane::Extra), .. } => "move-to-extra",
+            Action::Update { purpose: Purpose::Order, .. } => "order",
+            Action::Update { purpose: Purpose::KeepOff(_), .. } => "keep-off",
+            Action::StopBackfill { .. } => "stop-backfill",
+            Action::Cancel { .. } => "cancel",
+        }
+    }
+}
+
 impl Target {
     pub fn new(shard: usize, id: &ShardId, job: JobId) -> Target {
         Target { shard, id: id.clone(), job }

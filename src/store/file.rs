@@ -56,7 +56,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    fn of(meta: &Metadata) -> Stamp {
+    pub(super) fn of(meta: &Metadata) -> Stamp {
         Stamp {
             device: meta.dev(),
             inode: meta.ino(),

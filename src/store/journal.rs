@@ -13,7 +13,7 @@ use super::file::{beside, options, share};
 const FULL: u64 = 16 << 20;
 
 /// Old ones kept, `.1` the youngest.
-const KEPT: u32 = 3;
+pub(super) const KEPT: u32 = 3;
 
 /// How much of the end is looked at for what is in it.
 const TAIL: u64 = 64 << 10;
@@ -62,7 +62,7 @@ fn stamped(line: &Value, project: Option<&str>) -> Value {
 }
 
 #[allow(clippy::disallowed_methods, reason = "store is where files are renamed")]
-fn rotate(path: &Path, full: u64) -> io::Result<()> {
+pub(super) fn rotate(path: &Path, full: u64) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(meta) if meta.is_file() && meta.len() >= full => {}
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -79,7 +79,7 @@ fn rotate(path: &Path, full: u64) -> io::Result<()> {
 }
 
 /// The last lines, oldest first, from at most `bytes` of the end; what is no JSON is left out.
-pub(super) fn tail(path: &Path, bytes: u64) -> io::Result<Vec<Value>> {
+fn tail(path: &Path, bytes: u64) -> io::Result<Vec<Value>> {
     let mut file: File = match options().read(true).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

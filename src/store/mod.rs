@@ -5,9 +5,11 @@
 
 mod error;
 mod file;
+mod follow;
 mod journal;
 mod lock;
 mod plain;
+pub mod recording;
 mod trial;
 mod v1;
 
@@ -21,12 +23,15 @@ use std::time::Duration;
 pub use self::error::StoreError;
 use self::file::{Stamp, beside};
 pub use self::plain::{create, replace_keeping};
+pub use self::follow::Lines;
+use self::recording::{Before, Given};
 pub use self::trial::Trial;
 use self::v1::Unreadable;
 use crate::model::state::State;
+use crate::model::units::Time;
 
-/// A state file and the files beside it: `<state>.lock`, `<state>.bak`, `<state>.progress` and
-/// `journal.jsonl`.
+/// A state file and the files beside it: `<state>.lock`, `<state>.bak`, `<state>.progress`,
+/// `<state>.recording` and `journal.jsonl`.
 #[derive(Debug, Clone)]
 pub struct Store {
     path: PathBuf,
@@ -51,6 +56,11 @@ impl Store {
         journal::path_for(&self.path)
     }
 
+    /// Where what cycles were given to decide on is kept.
+    pub fn recording_path(&self) -> PathBuf {
+        beside(&self.path, ".recording")
+    }
+
     /// The last good state before the present one.
     pub fn backup_path(&self) -> PathBuf {
         beside(&self.path, ".bak")
@@ -66,9 +76,9 @@ impl Store {
         trial::trial(&self.path)
     }
 
-    /// The last lines of the journal, oldest first, from at most `bytes` of its end.
-    pub fn journal_tail(&self, bytes: u64) -> io::Result<Vec<serde_json::Value>> {
-        journal::tail(&self.journal_path(), bytes)
+    /// The lines of the journal, from the oldest on.
+    pub fn journal(&self) -> Lines {
+        Lines::of(self.journal_path())
     }
 
     /// Takes the lock, or leaves with `Busy` after about `wait`; zero does not wait at all. Makes
@@ -273,6 +283,32 @@ impl Locked {
         let known = self.known.as_ref().and_then(|known| known.project.as_deref());
         let project = self.store.project.as_deref().or(known);
         journal::append(&self.store.journal_path(), project, lines)
+    }
+
+    /// The state as it was loaded, for `record` to read should it be needed: nothing is read here.
+    /// Where there was no file, `fresh` is what a cycle begins with.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is not the one that was loaded.
+    pub fn before(&self, fresh: &State) -> io::Result<Before> {
+        let Some(stamp) = self.known.as_ref().and_then(|known| known.stamp) else {
+            return Ok(Before::of(fresh.clone()));
+        };
+        let file = file::options().read(true).open(&self.store.path)?;
+        if Stamp::of(&file.metadata()?) != stamp {
+            return Err(io::Error::other("somebody else wrote it since it was read"));
+        }
+        Ok(Before::file(file))
+    }
+
+    /// When a cycle was recorded last.
+    pub fn recorded_at(&self) -> Option<Time> {
+        recording::last(&self.store.recording_path())
+    }
+
+    /// Keeps a cycle. A failure is worth telling, not worth failing for.
+    pub fn record(&mut self, given: &Given<'_>) -> io::Result<()> {
+        recording::append(&self.store.recording_path(), given)
     }
 
     /// Bytes that `write_cache` kept; `None` where there are none to be had. What is in them is

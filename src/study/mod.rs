@@ -10,6 +10,7 @@ pub mod measures;
 pub mod method;
 mod path;
 pub mod placing;
+pub mod replay;
 pub mod scenario;
 pub mod setting;
 pub mod statistics;

@@ -33,6 +33,12 @@ pub const PLACINGS: [Placing; 2] = [
     Placing { name: "reserve", sentence: "rank 1 that cannot start collects GPUs", reserve: true },
 ];
 
+impl Placing {
+    pub fn set(&self, rules: &mut Rules) {
+        rules.reserve = self.reserve;
+    }
+}
+
 pub fn by_name(name: &str) -> Option<Placing> {
     PLACINGS.into_iter().find(|placing| placing.name == name)
 }

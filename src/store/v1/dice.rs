@@ -2,9 +2,12 @@
 //! so a field that is added is covered without anyone thinking of it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::model::cluster::EndWord;
 use crate::model::id::{JobId, ShardId};
+use crate::model::observation::{Cluster, Observation, Seen};
+use crate::model::policy::{Policy, Shard};
 use crate::model::state::{CapSet, CapTarget, ShardRecord, State};
 use crate::model::units::{GpuSeconds, Money, Secs, Tflops, Time, Usage};
 
@@ -57,7 +60,7 @@ macro_rules! numbers {
         }
     )* };
 }
-numbers!(u32, u64, i64);
+numbers!(u32, u64, i64, usize);
 
 macro_rules! tuples {
     ($($ty:ident),*) => { $(
@@ -119,6 +122,18 @@ impl Roll for ShardId {
             dice.pick::<&str>(&["find", "restore", "a.b-c_d"]),
             &format!("s{}", dice.below(99)),
         )
+    }
+}
+
+impl Roll for PathBuf {
+    fn roll(dice: &mut Dice) -> PathBuf {
+        PathBuf::from(String::roll(dice))
+    }
+}
+
+impl<T: Roll> Roll for Seen<T> {
+    fn roll(dice: &mut Dice) -> Seen<T> {
+        if dice.below(2) == 0 { Ok(Roll::roll(dice)) } else { Err(Roll::roll(dice)) }
     }
 }
 
@@ -185,5 +200,30 @@ pub(crate) fn state(dice: &mut Dice, shards: usize) -> State {
         learned: Roll::roll(dice),
         caution: Roll::roll(dice),
         host: Roll::roll(dice),
+    }
+}
+
+/// A policy of so many shards, none of which is as any other part of it would have it.
+pub(crate) fn policy(dice: &mut Dice, shards: usize) -> Policy {
+    Policy {
+        project: Roll::roll(dice),
+        shards: (0..shards).map(|_| Shard::roll(dice)).collect(),
+        tiers: Roll::roll(dice),
+        lanes: Roll::roll(dice),
+        backfill: Roll::roll(dice),
+        rules: Roll::roll(dice),
+        slurm: Roll::roll(dice),
+        logs: Roll::roll(dice),
+        notify: Roll::roll(dice),
+    }
+}
+
+pub(crate) fn observation(dice: &mut Dice, shards: usize) -> Observation {
+    Observation {
+        cluster: Cluster { jobs: Roll::roll(dice), nodes: Roll::roll(dice), me: Roll::roll(dice) },
+        accounting: Roll::roll(dice),
+        progress: (0..shards).map(|_| Roll::roll(dice)).collect(),
+        logs: Roll::roll(dice),
+        own_gpus: Roll::roll(dice),
     }
 }

@@ -45,7 +45,7 @@ macro_rules! plain {
         }
     )* };
 }
-plain!(bool, u32, u64, i64);
+plain!(bool, u32, u64, i64, usize);
 
 /// One field in a tuple, written as what is in it (its unit is in the model's type).
 macro_rules! number {

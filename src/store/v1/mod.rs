@@ -5,9 +5,12 @@
 //! is added and may be left out keeps version 1 readable; anything else needs a version 2 beside
 //! this folder, and `upgrade` from here to there.
 
+mod asked;
+pub(super) mod cycle;
 mod form;
 mod reason;
 mod record;
+mod seen;
 mod text;
 
 #[cfg(test)]

@@ -1,0 +1,161 @@
+//! The form of a policy, as recordings of cycles keep it. What the user asked for lives in
+//! shards.toml; this is only so that a cycle can be planned again elsewhere and later.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::form::{Blank, Form, disk_enum, disk_struct, disk_words};
+use crate::model::id::ShardId;
+use crate::model::policy::{
+    Backfill, CostIn, LaneRules, LaneSpec, Lanes, Launch, Park, Policy, ReservationCharge, RowsIn,
+    Rules, Shard, SlurmSettings, SubmitMode, Tier,
+};
+use crate::model::units::{Money, Secs, Tflops};
+
+disk_struct!(DiskPolicyShard for Shard {
+    id: ShardId,
+    lab: String,
+    launch: Launch,
+    workdir: PathBuf,
+    gpus: u32,
+    submit: SubmitMode,
+    rows: u32,
+    row_time: Secs,
+    done: RowsIn,
+    log_dir: PathBuf;
+    index: u32,
+    cpus: Option<u32>,
+    mem: Option<String>,
+    min_tier: Option<u32>,
+    args: Vec<String>,
+    time: Option<String>,
+    cost: Option<CostIn>,
+    cap: Option<Money>,
+    oom: Vec<String>,
+    restart_stalled: bool
+});
+
+disk_enum!(DiskLaunch for Launch { Command(line: String), Script(path: PathBuf) });
+disk_enum!(DiskRowsIn for RowsIn {
+    Glob(pattern: String),
+    Jsonl { path: PathBuf, key: Option<String> },
+});
+disk_enum!(DiskCostIn for CostIn {
+    Jsonl { path: PathBuf, field: String },
+    GpuHour(price: Money),
+});
+disk_words!(DiskSubmitMode for SubmitMode { Queued, Placed });
+
+disk_struct!(DiskTier for Tier {
+    name: String,
+    gres: Vec<String>,
+    rank: u32,
+    tflops: Tflops;
+    partition: Option<String>,
+    max_gpus: Option<u32>
+});
+
+disk_struct!(DiskLanes for Lanes { own: LaneSpec, extra: LaneSpec, park: usize; own_gpus: Option<u32> });
+disk_struct!(DiskLaneSpec for LaneSpec {
+    ;
+    qos: Option<String>,
+    partition: Option<String>,
+    account: Option<String>
+});
+
+disk_struct!(DiskBackfill for Backfill {
+    ;
+    qos: Option<String>,
+    name: Option<String>,
+    partition: Option<String>,
+    user: Option<String>,
+    stop: Option<String>
+});
+
+disk_struct!(DiskRules for Rules {
+    reservation_charge: ReservationCharge,
+    max_failures: u32,
+    backoff: Secs,
+    settle: Secs,
+    submit_settle: Secs,
+    max_submits_per_tick: usize,
+    breaker: u32,
+    node_deaths: u32,
+    node_rest: Secs,
+    tick_budget: Secs,
+    reserve: bool,
+    lanes: LaneRules;
+    newcomer_floor: bool,
+    restart_stalled: bool,
+    journal_observations: bool
+});
+disk_words!(DiskReservationCharge for ReservationCharge { Release, JobEnd });
+disk_struct!(DiskLaneRules for LaneRules { park: Park, straight: bool, longest_first: bool; });
+disk_words!(DiskPark for Park { Longest, Oldest });
+
+disk_struct!(DiskSlurmSettings for SlurmSettings {
+    timeout: Secs;
+    bin_dir: Option<PathBuf>,
+    partition: Option<String>,
+    account: Option<String>,
+    args: Vec<String>
+});
+
+/// Paths of a policy are made from the text of shards.toml, so no byte is lost.
+impl Form for PathBuf {
+    type Disk<'a> = Cow<'a, str>;
+    fn to_disk(&self) -> Cow<'_, str> {
+        self.to_string_lossy()
+    }
+    fn from_disk(disk: Cow<'_, str>) -> PathBuf {
+        PathBuf::from(disk.into_owned())
+    }
+}
+
+/// All of a policy but its shards, which are a line each.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PolicyHead<'a> {
+    project: <String as Form>::Disk<'a>,
+    tiers: <Vec<Tier> as Form>::Disk<'a>,
+    lanes: <Option<Lanes> as Form>::Disk<'a>,
+    backfill: <Option<Backfill> as Form>::Disk<'a>,
+    rules: <Rules as Form>::Disk<'a>,
+    slurm: <SlurmSettings as Form>::Disk<'a>,
+    logs: <PathBuf as Form>::Disk<'a>,
+    notify: <Option<String> as Form>::Disk<'a>,
+}
+
+impl PolicyHead<'_> {
+    pub(super) fn of(policy: &Policy) -> PolicyHead<'_> {
+        let Policy { project, shards: _, tiers, lanes, backfill, rules, slurm, logs, notify } =
+            policy;
+        PolicyHead {
+            project: project.to_disk(),
+            tiers: tiers.to_disk(),
+            lanes: lanes.to_disk(),
+            backfill: backfill.to_disk(),
+            rules: rules.to_disk(),
+            slurm: slurm.to_disk(),
+            logs: logs.to_disk(),
+            notify: notify.to_disk(),
+        }
+    }
+
+    pub(super) fn with(self, shards: Vec<Shard>) -> Policy {
+        let PolicyHead { project, tiers, lanes, backfill, rules, slurm, logs, notify } = self;
+        Policy {
+            project: Form::from_disk(project),
+            shards,
+            tiers: Form::from_disk(tiers),
+            lanes: Form::from_disk(lanes),
+            backfill: Form::from_disk(backfill),
+            rules: Form::from_disk(rules),
+            slurm: Form::from_disk(slurm),
+            logs: Form::from_disk(logs),
+            notify: Form::from_disk(notify),
+        }
+    }
+}
