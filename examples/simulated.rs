@@ -1,19 +1,24 @@
 //! The shards of a shards.toml on a simulated cluster, in seconds: no Slurm, no root. The planning,
 //! the state and the table are babysit's own; only the cluster and the clock are not real.
 //!
-//! `cargo run --example simulated [shards.toml]`
+//! `cargo run --example simulated [shards.toml [FOLDER [HOURS]]]`
+//!
+//! With FOLDER the state and the journal are kept there, after HOURS or at the end, and each command
+//! that only looks can be tried on them: `babysit --state FOLDER/state.json report`, say.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use babysit::cli::figures::figures;
 use babysit::config;
 use babysit::model::units::{Money, Secs, Time};
 use babysit::output::format::span;
-use babysit::output::journal::line;
+use babysit::output::journal::{self, line};
 use babysit::output::paint::Paint;
 use babysit::output::table::{Look, render};
 use babysit::output::view::status;
 use babysit::sim::{Cluster, Event, Rng, Table};
+use babysit::store::Store;
 use babysit::study::World;
 
 /// 2026-11-03 15:00 UTC; any moment would do.
@@ -27,6 +32,11 @@ const MODEL: &str = "rtx4090";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).map_or("shards.toml".into(), PathBuf::from);
+    let folder = std::env::args().nth(2).map(PathBuf::from);
+    let limit = match std::env::args().nth(3) {
+        Some(hours) => Secs::hours(hours.parse()?),
+        None => LIMIT,
+    };
     let policy = config::load(&path)?.policy;
     let mut rng = Rng::new(1);
     let mut cluster = Cluster::at(BEGINS)
@@ -69,11 +79,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             next = Secs(passed.0 + PICTURE.0);
             picture(&world, passed);
         }
-        if over || passed >= LIMIT {
-            return Ok(());
+        if over || passed >= limit {
+            return folder.map_or(Ok(()), |folder| keep(&world, &folder));
         }
         world.advance(TICK);
     }
+}
+
+fn keep(world: &World, folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let store = Store::at(folder.join("state.json"));
+    let mut locked = store.of_project(&world.policy.project).lock(Duration::ZERO)?;
+    locked.save(&world.state)?;
+    locked.journal(&world.journal.iter().map(journal::json).collect::<Vec<_>>())?;
+    println!(
+        "\nkept; look at it with: BABYSIT_NOW={} babysit --state {} status",
+        world.now().0,
+        locked.store().path().display()
+    );
+    Ok(())
 }
 
 fn picture(world: &World, passed: Secs) {

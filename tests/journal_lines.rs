@@ -143,3 +143,14 @@ fn the_list_of_kinds_is_that_of_the_events() {
     let known = journal::KINDS.iter().map(|kind| format!("{kind:?}")).collect();
     assert_eq!(written, known);
 }
+
+#[test]
+fn totals_are_for_pictures_and_no_line_of_a_reader_s_log() {
+    let what = What::Totals { rows: 235, of: 671, spent: dollars(137.48) };
+    let event = Event { at: NOW, shard: None, what };
+    assert!(!event.what.is_news());
+    assert_eq!(journal::line(&event), "235 of 671 rows done, $137.48 spent");
+    let json = journal::json(&event);
+    assert_eq!([&json["rows"], &json["of"], &json["spent"]], [235.0, 671.0, 137.48]);
+    assert_eq!(journal::recall(&json), None);
+}

@@ -53,6 +53,9 @@ pub const KINDS: [&str; 39] = [
     "person",
 ];
 
+/// The kind of the lines that only pictures are drawn from.
+pub const TOTALS: &str = "totals";
+
 /// `find/s0: submitted ...`
 pub fn line(event: &Event) -> String {
     let sentence = sentence(&event.what, event.at);
@@ -199,6 +202,9 @@ fn sentence(what: &What, at: crate::model::units::Time) -> String {
             super::format::span_words(at.since(*since)),
             if *restarted { "; it is ended and started again" } else { "" }
         ),
+        What::Totals { rows, of, spent } => {
+            format!("{rows} of {} done, {} spent", count(*of, "row"), dollars(*spent))
+        }
         What::Person { by, did } => format!("{}, by {}", one_line(did), one_line(by)),
     }
 }
@@ -325,13 +331,19 @@ fn fields(what: &What) -> (&'static str, Value) {
         What::Stalled { job, since, restarted } => {
             ("stalled", json!({ "job": job.0, "since": iso(*since), "restarted": restarted }))
         }
+        What::Totals { rows, of, spent } => {
+            (TOTALS, json!({ "rows": rows, "of": of, "spent": spent.dollars() }))
+        }
         What::Person { by, did } => ("person", json!({ "by": by, "did": did })),
     }
 }
 
 /// A line of the journal as a person reads it: `2026-11-02T18:52:00Z find/s2: ...`. A line that is
-/// no such object (a torn one) is `None`.
+/// no such object (a torn one), or decides nothing, is `None`.
 pub fn recall(value: &Value) -> Option<String> {
+    if value.get("kind").and_then(Value::as_str) == Some(TOTALS) {
+        return None;
+    }
     let at = value.get("at")?.as_str()?;
     let text = one_line(value.get("text")?.as_str()?);
     match value.get("shard").and_then(Value::as_str) {

@@ -184,6 +184,12 @@ pub enum What {
         since: Time,
         restarted: bool,
     },
+    /// Where the whole campaign stands, now and then; for pictures, not for readers of the journal.
+    Totals {
+        rows: u64,
+        of: u64,
+        spent: Money,
+    },
     /// What a person asked for by a command, and what was done about it.
     Person {
         by: String,
@@ -194,6 +200,12 @@ pub enum What {
 impl What {
     /// Worth a person's attention in a terminal or a mail; the rest is for the journal only.
     pub fn is_news(&self) -> bool {
-        !matches!(self, What::MeasureFailed { .. } | What::Charged { .. } | What::KeptOff { .. })
+        !matches!(
+            self,
+            What::MeasureFailed { .. }
+                | What::Charged { .. }
+                | What::KeptOff { .. }
+                | What::Totals { .. }
+        )
     }
 }

@@ -42,6 +42,7 @@ pub mod roster;
 pub mod stall;
 pub mod stranded;
 pub mod submit;
+pub mod totals;
 
 use crate::model::observation::Observation;
 use crate::model::policy::Policy;
@@ -70,6 +71,7 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
 
     let twins = reconcile::reconcile(policy, state, seen, &roster, now, events);
     measure::measure(policy, state, seen, now, events);
+    events.extend(totals::totals(policy, state, seen, now));
     retry::judge(policy, state, seen, now, events);
     bad_nodes::review(policy, state, &seen.cluster, now, events);
     let over = caps::caps(policy, state, now, events);
