@@ -9,7 +9,7 @@ use crate::progress::Files;
 use super::checkpoint::Keep;
 use super::context::{Campaign, Context};
 use super::exit::Stop;
-use super::slurm;
+use super::{notify, slurm};
 
 /// What a cycle left behind.
 pub struct Cycle {
@@ -49,6 +49,10 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     // Without it the next cycle reads the files from their beginning; nothing else is lost.
     if let Some(Err(error)) = files.cache_if_changed().map(|bytes| locked.write_cache(&bytes)) {
         cx.talk.aside(&format!("babysit: {error}"));
+    }
+    drop(locked);
+    if let Some(message) = &report.message {
+        notify::deliver(cx, campaign, &slurm, &state.instance, message);
     }
     Ok(Cycle { report, state })
 }

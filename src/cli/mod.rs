@@ -16,6 +16,7 @@ pub mod figures;
 mod forecast;
 mod init;
 mod log;
+mod notify;
 mod reconcile;
 mod repeat;
 mod simulate;

@@ -40,7 +40,7 @@ pub(super) const POLICY: &[&str] = &[
     "restart_stalled",
     "tick_budget",
 ];
-pub(super) const HOOKS: &[&str] = &["notify"];
+pub(super) const HOOKS: &[&str] = &["notify", "timeout"];
 pub(super) const LAB: &[&str] = &[];
 pub(super) const FAMILY: &[&str] = &[
     "lab",

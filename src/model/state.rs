@@ -6,6 +6,7 @@ pub use super::account::{Charge, ChargeKind, LabRecord, Owed, Reservation};
 pub use super::attempt::{Absence, Attempt, End, EndHow, Intent, Live, Mark, Pin, Slot, Stop};
 use super::caution::Caution;
 use super::id::{JobId, ShardId};
+use super::notice::Notices;
 use super::policy::{Lane, Policy};
 use super::reason::Reason;
 use super::units::{GpuSeconds, Money, Secs, Time};
@@ -28,6 +29,7 @@ pub struct State {
     pub last_tick: Option<TickRecord>,
     pub learned: Learned,
     pub caution: Caution,
+    pub notices: Notices,
     /// The host whose babysit saved it last; empty before the first save.
     pub host: String,
 }
@@ -249,6 +251,7 @@ impl State {
             last_tick: None,
             learned: Learned::default(),
             caution: Caution::default(),
+            notices: Notices::default(),
             host: String::new(),
         }
     }

@@ -19,7 +19,7 @@ pub fn line(event: &Event) -> String {
     }
 }
 
-fn sentence(what: &What, at: crate::model::units::Time) -> String {
+pub(super) fn sentence(what: &What, at: crate::model::units::Time) -> String {
     let lane_of = |lane: &Option<crate::model::policy::Lane>| {
         lane.map_or(String::new(), |lane| format!(" in {}", lane.word()))
     };
@@ -156,6 +156,14 @@ fn sentence(what: &What, at: crate::model::units::Time) -> String {
             super::format::span_words(at.since(*since)),
             if *restarted { "; it is ended and started again" } else { "" }
         ),
+        What::Notified { events } => {
+            format!("notify hook: {} told", count(*events, "event"))
+        }
+        What::NotifyFailed { events, said } => format!(
+            "notify hook: {} not told, and not tried again: {}",
+            count(*events, "event"),
+            one_line(said)
+        ),
         What::Person { by, did } => format!("{}, by {}", one_line(did), one_line(by)),
     }
 }
@@ -281,6 +289,10 @@ fn fields(what: &What) -> (&'static str, Value) {
         What::NodeLetBack { node } => ("node-let-back", json!({ "node": node })),
         What::Stalled { job, since, restarted } => {
             ("stalled", json!({ "job": job.0, "since": iso(*since), "restarted": restarted }))
+        }
+        What::Notified { events } => ("notified", json!({ "events": events })),
+        What::NotifyFailed { events, said } => {
+            ("notify-failed", json!({ "events": events, "said": said }))
         }
         What::Person { by, did } => ("person", json!({ "by": by, "did": did })),
     }

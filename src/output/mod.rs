@@ -16,6 +16,7 @@ pub mod format;
 pub mod init;
 pub mod journal;
 pub mod layout;
+pub mod notify;
 pub mod paint;
 pub mod placement;
 pub mod plan;

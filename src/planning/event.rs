@@ -184,6 +184,14 @@ pub enum What {
         since: Time,
         restarted: bool,
     },
+    /// The notify hook took a message of so many events.
+    Notified {
+        events: u32,
+    },
+    NotifyFailed {
+        events: u32,
+        said: String,
+    },
     /// What a person asked for by a command, and what was done about it.
     Person {
         by: String,
@@ -194,6 +202,12 @@ pub enum What {
 impl What {
     /// Worth a person's attention in a terminal or a mail; the rest is for the journal only.
     pub fn is_news(&self) -> bool {
-        !matches!(self, What::MeasureFailed { .. } | What::Charged { .. } | What::KeptOff { .. })
+        !matches!(
+            self,
+            What::MeasureFailed { .. }
+                | What::Charged { .. }
+                | What::KeptOff { .. }
+                | What::Notified { .. }
+        )
     }
 }

@@ -25,6 +25,7 @@ pub mod known_gpus;
 pub mod lpt;
 pub mod measure;
 pub mod no_fit;
+pub mod notices;
 pub mod oom;
 pub mod parking;
 pub mod past;
