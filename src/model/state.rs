@@ -89,6 +89,8 @@ pub struct OwnLane {
     pub running_others: u32,
     pub pending_others: u32,
     pub pending_pinned: u32,
+    /// By its time limit, the first of the others' running jobs ends no later than this.
+    pub others_until: Option<Time>,
 }
 
 /// Placements that differ in nothing but their node. Kept so, a cluster of thousands of nodes is a

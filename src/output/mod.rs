@@ -4,6 +4,7 @@
 
 pub mod around;
 pub mod caps;
+pub mod causes;
 pub mod check;
 pub mod contract;
 pub mod crontab;

@@ -12,7 +12,7 @@ use super::why;
 use super::word::Word;
 
 /// A cron line ticks every minute or so; longer than this without one means that it is gone.
-const DEAD_AFTER: Secs = Secs::minutes(15);
+pub(super) const DEAD_AFTER: Secs = Secs::minutes(15);
 /// Steps shown in full; a campaign of thousands may fail all at once.
 const STEPS_SHOWN: usize = 12;
 

@@ -61,7 +61,8 @@ disk_struct!(DiskOwnLane for OwnLane {
     running_ours: u32,
     running_others: u32,
     pending_others: u32,
-    pending_pinned: u32
+    pending_pinned: u32,
+    others_until: Option<Time>
 });
 
 disk_struct!(DiskAlike for Alike {
