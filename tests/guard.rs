@@ -17,7 +17,10 @@ use babysit::slurm::{Scope, Slurm};
 
 mod common;
 
-use common::stand_in::*;
+#[path = "common/stand_in.rs"]
+mod stand_in;
+
+use stand_in::*;
 
 // ---- SIGKILL anywhere
 

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-mod common;
+#[path = "common/stand_in.rs"]
+mod stand_in;
 
-use common::stand_in::*;
+use stand_in::*;
 
 /// One row a shard, two shards, and a hook beside shards.toml.
 const ONE_ROW: &str = r#"

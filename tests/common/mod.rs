@@ -1,9 +1,6 @@
 //! The oracle-plan campaign (find x4, restore x8) in the middle of a day, made by hand.
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
-pub mod lab;
-pub mod stand_in;
-
 use std::path::PathBuf;
 
 use babysit::model::cluster::{EndWord, JobState};

@@ -1,5 +1,6 @@
 //! The real program against a stand-in for Slurm of a few lines of shell that keeps its jobs in a file,
 //! and kills the babysit that asked it.
+#![allow(dead_code, reason = "each test file uses its own part of it")]
 #![allow(clippy::disallowed_methods, reason = "a test plays the hand that breaks things")]
 
 use std::collections::BTreeMap;
