@@ -200,7 +200,8 @@ fn every_key_arrives() {
     assert_eq!((policy.rules.backoff, policy.rules.settle), (Secs(90), Secs(60)));
     assert_eq!(policy.rules.max_submits_per_tick, 7);
     // No such file beside shards.toml: PATH decides.
-    assert_eq!(policy.notify.as_deref(), Some("notify.sh --quiet"));
+    let hook = policy.notify.as_ref().expect("a hook");
+    assert_eq!((hook.command.as_str(), hook.timeout), ("notify.sh --quiet", Secs(20)));
     // The order of the file, not of the alphabet.
     let ids: Vec<String> = policy.shards.iter().map(|s| s.id.to_string()).collect();
     assert_eq!(ids, ["restore/x", "restore/y", "find/s0"]);

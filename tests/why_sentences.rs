@@ -6,10 +6,13 @@ use std::collections::BTreeSet;
 
 use babysit::cli::figures::figures;
 use babysit::model::id::JobId;
-use babysit::model::policy::Lane;
+use babysit::model::policy::{Lane, Policy};
 use babysit::model::reason::Reason;
+use babysit::model::state::{Alike, OwnLane, Slot, State, TickOutcome};
 use babysit::model::units::Secs;
-use babysit::output::{evidence, view, why};
+use babysit::output::paint::Paint;
+use babysit::output::table::Look;
+use babysit::output::{causes, evidence, view, why};
 use common::{NOW, afternoon, dollars};
 use expect_test::expect;
 
@@ -167,4 +170,95 @@ fn why_of_a_held_shard_and_of_a_parked_one() {
           tries       1 attempt, no failure since the last new row, 0 preemptions
 
     "#]].assert_eq(&text);
+}
+
+fn campaign(policy: &Policy, state: &State) -> (view::Status, Vec<causes::Cause>, String) {
+    let status = view::status(policy, state, &figures(policy, state), NOW, |_, _| true);
+    let causes = causes::causes(state, &status, NOW);
+    let look = Look { width: Some(100), paint: Paint::OFF, now: NOW };
+    let text = causes::text("oracle-plan", &status, &causes, 3, &look);
+    (status, causes, text)
+}
+
+#[test]
+fn why_of_the_whole_campaign() {
+    let (policy, mut state) = afternoon();
+    state.learned.own_lane = Some(OwnLane {
+        size: Some(8),
+        running_ours: 3,
+        running_others: 5,
+        others_until: Some(NOW - Secs::hours(1) + Secs::minutes(20 + 60)),
+        ..OwnLane::default()
+    });
+    let (status, _, text) = campaign(&policy, &state);
+    expect![[r#"
+        oracle-plan: 12 shards, 2 done, 4 running; 259 of 671 rows done
+
+        1. waiting for a GPU of own: 2 shards, 118 rows, 51 GPU-h
+           such as restore/s1: Parked in own for the next own GPU (1st of 4): the GPUs of its QOS are all in
+           use.
+           own: 8 GPUs: 3 used by this project, 5 by others (the first of them until 15:20 UTC at most, in
+           20 min)
+
+        2. restore, waiting after a failure: 1 shard, 59 rows, 26 GPU-h
+           restore/s7: Waits after 1 failure in a row; next try in 1 min.
+
+        3. restore, held after failures: 1 shard, 52 rows, 23 GPU-h
+           restore/s6: It failed 3 times in a row without a new row; last line of its log: KeyError: 'plan'
+             babysit log restore/s6    # what happened
+             babysit retry restore/s6    # once it is put right
+
+        2 more causes hold back less work: `babysit why --json` has them
+    "#]].assert_eq(&text);
+    let most = causes::most_held_back(&status.shards).expect("one");
+    assert_eq!(most.id, "restore/s6", "what needs a person comes before what only waits");
+}
+
+#[test]
+fn a_campaign_without_ticks_is_held_back_by_that() {
+    let (policy, mut state) = afternoon();
+    let code = |state: &State| campaign(&policy, state).1.first().map(|cause| cause.code);
+    assert_ne!(code(&state), Some("no-ticks"));
+    state.last_tick.as_mut().expect("a tick").at = NOW - Secs::hours(2);
+    assert_eq!(code(&state), Some("no-ticks"));
+    assert!(campaign(&policy, &state).2.contains("crontab -l"));
+    state.last_tick.as_mut().expect("a tick").at = NOW;
+    state.last_tick.as_mut().expect("a tick").outcome = TickOutcome::Skipped("squeue: away".into());
+    assert!(campaign(&policy, &state).2.contains("decided nothing: squeue: away"));
+}
+
+/// By the work that waits, and each group's numbers are the sums of its shards.
+#[test]
+fn causes_are_ranked_by_gpu_hours_and_nobody_is_counted_twice() {
+    let (policy, state) = afternoon();
+    let (status, causes, _) = campaign(&policy, &state);
+    let hours: Vec<f64> = causes.iter().map(|cause| cause.gpu_hours).collect();
+    assert!(hours.is_sorted_by(|a, b| a >= b), "{hours:?}");
+    let all: u32 = causes.iter().map(|cause| cause.shards).sum();
+    let totals = &status.totals;
+    assert_eq!(all, totals.shards - totals.done - totals.running);
+}
+
+#[test]
+fn nodes_that_are_down_are_named() {
+    let (policy, mut state) = afternoon();
+    for i in [5, 6] {
+        state.shards[i].slot = Slot::Free;
+        state.shards[i].why = Reason::FitNodesDown;
+    }
+    state.learned.placements = vec![Alike {
+        tier: "rtx4090".into(),
+        capacity: 4,
+        idle: 0,
+        reserved: 0,
+        held_by_backfill: 0,
+        up: false,
+        reachable: true,
+        nodes: vec!["gpu07".into(), "gpu08".into()],
+        more: 0,
+    }];
+    let (_, causes, text) = campaign(&policy, &state);
+    let down = causes.iter().find(|cause| cause.code == "fit-nodes-down").expect("a cause");
+    assert_eq!(down.facts, ["rtx4090: 4, down or drained, on gpu07, gpu08"]);
+    assert!(text.contains("sinfo -R"), "{text}");
 }

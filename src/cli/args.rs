@@ -85,8 +85,11 @@ pub enum Command {
         #[arg(long, value_name = "NAME", default_value = "seed", requires = "forecast")]
         scenario: String,
     },
-    /// Why a shard is (not) running
-    Why { shard: String },
+    /// Why a shard, a family or the whole campaign does not get on, and what would help
+    Why {
+        /// Shard, family, or a pattern such as 'find/*' [default: the whole campaign]
+        target: Option<String>,
+    },
     /// What each lab is charged, one by one, and how its reservations fared
     Usage { lab: Option<String> },
     /// Cost caps

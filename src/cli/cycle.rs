@@ -9,8 +9,7 @@ use crate::progress::Files;
 use super::checkpoint::Keep;
 use super::context::{Campaign, Context};
 use super::exit::Stop;
-use super::recording;
-use super::slurm;
+use super::{notify, recording, slurm};
 
 /// What a cycle left behind.
 pub struct Cycle {
@@ -58,6 +57,10 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     {
         let path = locked.store().recording_path();
         cx.talk.aside(&format!("babysit: {} was not written: {error}", path.display()));
+    }
+    drop(locked);
+    if let Some(message) = &report.message {
+        notify::deliver(cx, campaign, &slurm, &state.instance, message);
     }
     Ok(Cycle { report, state })
 }

@@ -1,8 +1,12 @@
 //! `babysit doctor`: can ticks work here, from cron too? Tries everything for real; changes nothing
 //! but for files of its own that it removes again.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use crate::output::crontab::EACH_MINUTE;
 use crate::output::doctor::{Check, Health, json, text, worst};
+use crate::output::notify::trouble;
 
 use super::context::{Campaign, Context};
 use super::crontab;
@@ -19,6 +23,7 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
     let mut checks = vec![fine("config", campaign.loaded.path.display().to_string())];
     checks.extend(files(&campaign));
     checks.extend(cluster::checks(cx, &campaign, &slurm));
+    checks.extend(hook(cx, &campaign));
     let crontab = crontab::of(cx, &campaign, &slurm, EACH_MINUTE, None)?;
     if cx.talk.json {
         cx.talk.result_json(&json(&checks, &crontab))?;
@@ -38,6 +43,28 @@ pub(super) fn fine(name: &'static str, text: String) -> Check {
 
 pub(super) fn wrong(name: &'static str, health: Health, text: String, next: &str) -> Check {
     Check { name, health, text, next: Some(next.to_owned()) }
+}
+
+/// Whether the notify hook is there, and how the last message fared.
+fn hook(cx: &Context, campaign: &Campaign) -> Option<Check> {
+    let hook = campaign.loaded.policy.notify.as_ref()?;
+    let words = shell_words::split(&hook.command).unwrap_or_default();
+    // A bare word may be a builtin of the shell or on the crontab's PATH: only a tick can tell.
+    let named = words.first().map(Path::new).filter(|program| program.is_absolute());
+    let runs = |path: &Path| {
+        path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    if let Some(path) = named.filter(|path| !runs(path)) {
+        let text = format!("{} is no program that can be started", path.display());
+        let next = "correct `notify` under [hooks] in shards.toml, or `chmod +x` it";
+        return Some(wrong("notify", Health::Look, text, next));
+    }
+    let last = campaign.store.read().ok().flatten().and_then(|state| state.notices.last);
+    let trouble = last.as_ref().and_then(|last| trouble(last, hook, (cx.clock)()));
+    Some(match trouble {
+        Some(text) => wrong("notify", Health::Look, text, "run it by hand: docs/hooks.md"),
+        None => fine("notify", hook.command.clone()),
+    })
 }
 
 /// The state, and what its file system can do.

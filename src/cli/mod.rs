@@ -16,6 +16,7 @@ pub mod figures;
 mod forecast;
 mod init;
 mod log;
+mod notify;
 mod reconcile;
 mod recording;
 mod repeat;
@@ -50,7 +51,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Status { filter, watch: true, .. } => status::watch(cx, filter),
         Command::Status { filter, check, .. } => status::run(cx, filter, *check),
         Command::Usage { lab } => usage::run(cx, lab.as_deref()),
-        Command::Why { shard } => why::run(cx, shard),
+        Command::Why { target } => why::run(cx, target.as_deref()),
         Command::Cap { command: args::Cap::Set { target, amount } } => cap::set(cx, target, amount),
         Command::Cap { command: args::Cap::Show } => cap::show(cx),
         Command::Hold(targets) => wishes::run(cx, Wish::Hold, &targets.targets),

@@ -9,13 +9,12 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::engine::Outcome;
 use crate::model::policy::Policy;
-use crate::model::state::{Slot, State};
-use crate::output::word::{self, Word};
+use crate::model::state::State;
+use crate::planning::notices;
 
 use super::context::Context;
 use super::cycle::{self, Cycle, news, tell_outcome};
 use super::exit::{Exit, Stop};
-use super::figures::figures;
 
 /// A signal ends the sleep within this.
 const STEP: Duration = Duration::from_millis(100);
@@ -67,18 +66,8 @@ fn tell(cx: &Context, cycle: &Cycle) -> Result<(), Stop> {
 
 /// `None`: some shard can still make progress by itself.
 fn end(policy: &Policy, state: &State) -> Option<Exit> {
-    let mut exit = Exit::Done;
-    let figures = figures(policy, state);
-    let known = figures.reasons.iter().zip(figures.done);
-    for (record, (reason, done)) in state.shards.iter().zip(known) {
-        let still = record.slot != Slot::Free;
-        match word::of(record, done, reason) {
-            Word::Done | Word::Cancelled if !still => {}
-            Word::OverCap | Word::Held | Word::Refused if !still => exit = Exit::Person,
-            _ => return None,
-        }
-    }
-    Some(exit)
+    let end = notices::standstill(policy, state)?;
+    Some(if end.not_done > 0 { Exit::Person } else { Exit::Done })
 }
 
 fn sleep(length: Duration, asked_to_end: &AtomicBool) {

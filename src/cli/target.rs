@@ -34,12 +34,6 @@ pub fn matching(policy: &Policy, target: &str) -> Result<Vec<usize>, Stop> {
     Ok(shards.filter(|(_, shard)| hit(&shard.id)).map(|(i, _)| i).collect())
 }
 
-/// Exactly one shard.
-pub fn one(policy: &Policy, target: &str) -> Result<usize, Stop> {
-    let found = policy.shards.iter().position(|shard| shard.id.to_string() == target);
-    found.ok_or_else(|| unknown(policy, target))
-}
-
 /// A family or a shard, by its exact name.
 pub fn cap(policy: &Policy, target: &str) -> Result<CapTarget, Stop> {
     if let Some(shard) = policy.shards.iter().find(|shard| shard.id.to_string() == target) {

@@ -23,7 +23,7 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
         }
         Err(stop) => return Err(stop),
     };
-    let Report { outcome, events, plan: _, seen: _ } = &cycle.report;
+    let Report { outcome, events, plan: _, seen: _, message: _ } = &cycle.report;
     if cx.talk.json {
         cx.talk.result_json(&json!({
             "schema": "babysit/tick/v1",

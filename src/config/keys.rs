@@ -41,7 +41,7 @@ pub(super) const POLICY: &[&str] = &[
     "tick_budget",
     "journal_observations",
 ];
-pub(super) const HOOKS: &[&str] = &["notify"];
+pub(super) const HOOKS: &[&str] = &["notify", "timeout"];
 pub(super) const LAB: &[&str] = &[];
 pub(super) const FAMILY: &[&str] = &[
     "lab",

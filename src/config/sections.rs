@@ -9,7 +9,7 @@ use super::sbatch_args::{self, Laned};
 use super::template;
 use super::values::{self, regex, whole, word};
 use crate::model::policy::{
-    Backfill, LaneSpec, Lanes, ReservationCharge, Rules, SlurmSettings, Tier,
+    Backfill, Hook, LaneSpec, Lanes, ReservationCharge, Rules, SlurmSettings, Tier,
 };
 use crate::model::units::{Secs, Tflops};
 
@@ -22,6 +22,9 @@ const PARK: u32 = 2;
 const TICK_BUDGET_LEAST: Secs = Secs(30);
 /// Longest back-off there is (contract.md, `backoff`); a first one beyond it makes no sense.
 const BACKOFF_MOST: Secs = Secs::hours(1);
+
+/// Longest time of a hook: `loop` does not tick meanwhile.
+const HOOK_MOST: Secs = Secs::minutes(5);
 
 /// A path of the user's: relative to the folder of shards.toml, absolute afterwards. Symbolic
 /// links stay as they are.
@@ -251,9 +254,19 @@ pub(super) fn rules(top: &Section<'_>, sink: &mut Sink) -> Rules {
     }
 }
 
-pub(super) fn notify(top: &Section<'_>, sink: &mut Sink, base: &Path) -> Option<String> {
+pub(super) fn notify(top: &Section<'_>, sink: &mut Sink, base: &Path) -> Option<Hook> {
     let s = top.section(sink, "hooks", keys::HOOKS);
-    s.read(sink, "notify", |v| values::text(v).map(|t| command_in(base, &t))).optional()
+    let timeout = s.read(sink, "timeout", values::duration);
+    if timeout.get().is_some_and(|t| *t > HOOK_MOST) {
+        sink.fault(
+            "hooks.timeout",
+            "is longer than 5m",
+            "a hook that has more to do can start it in the background",
+        );
+    }
+    let command =
+        s.read(sink, "notify", |v| values::text(v).map(|t| command_in(base, &t))).optional()?;
+    Some(Hook { command, timeout: timeout.or(Hook::TIMEOUT) })
 }
 
 /// Labs that the file defines; `None` where it defines none, and any name will do.

@@ -1,5 +1,6 @@
 //! One cycle, phase by phase, in the order of policy.md section 2.
 
+use crate::model::notice::Message;
 use crate::model::observation::{Cluster, Observation, Seen};
 use crate::model::policy::{Policy, SubmitMode};
 use crate::model::state::{State, TickOutcome, TickRecord};
@@ -8,7 +9,7 @@ use crate::planning::event::{Event, What};
 use crate::planning::plan::{Action, Plan, Purpose};
 use crate::planning::questions::{Questions, questions};
 use crate::planning::roster::Roster;
-use crate::planning::{apply, check, plan};
+use crate::planning::{apply, check, notices, plan};
 use crate::progress::Progress;
 use crate::slurm::{PastAsk, Scope, Slurm};
 
@@ -48,6 +49,8 @@ pub struct Report {
     pub events: Vec<Event>,
     /// What the plan was made from; `None` where it was not made.
     pub seen: Option<Observation>,
+    /// For the notify hook: the state that is saved has it as told.
+    pub message: Option<Message>,
 }
 
 impl Report {
@@ -86,6 +89,8 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
         return fail(hands, state, plan, Vec::new(), text).seeing(seen);
     }
     let mut events = plan.events.clone();
+    // Before the intents are saved: a crash must not swallow what their save takes as known.
+    notices::note(hands.policy, state, &events);
     if let Err(text) = intend(hands, state, &plan) {
         return fail(hands, state, plan, events, text).seeing(seen);
     }
@@ -96,19 +101,26 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
         let jobs = after.as_deref().ok();
         events.extend(apply::verify(hands.policy, state, &plan, &said, jobs, hands.now));
     }
+    notices::note(hands.policy, state, events.get(plan.events.len()..).unwrap_or_default());
     if let Some(why) = lost {
         let text = format!("broken off, nothing more was asked of Slurm: {why}");
         return fail(hands, state, plan, events, text).seeing(seen);
     }
     record(state, hands.now, TickOutcome::Ok);
+    notices::review(hands.policy, state, events.is_empty(), hands.now);
     finish(hands, state, plan, events, Outcome::Ok).seeing(seen)
 }
 
 /// The plan that a tick would carry out now; asks Slurm, changes nothing.
 pub fn dry_run(hands: &mut Hands<'_>, state: &mut State) -> Report {
     state.align(hands.policy, hands.now);
-    let report =
-        |outcome, plan: Plan| Report { outcome, events: plan.events.clone(), plan, seen: None };
+    let report = |outcome, plan: Plan| Report {
+        outcome,
+        events: plan.events.clone(),
+        plan,
+        seen: None,
+        message: None,
+    };
     let cluster = match look(hands.policy, hands.slurm) {
         Ok(cluster) => cluster,
         Err(gap) => return report(Outcome::Skipped(gap.to_string()), Plan::default()),
@@ -217,6 +229,7 @@ fn intend(hands: &mut Hands<'_>, state: &mut State, plan: &Plan) -> Result<(), S
 
 fn skip(hands: &mut Hands<'_>, state: &mut State, why: String) -> Report {
     record(state, hands.now, TickOutcome::Skipped(why.clone()));
+    notices::skipped(hands.policy, state, &why, hands.now);
     let event = Event { at: hands.now, shard: None, what: What::CycleSkipped { why: why.clone() } };
     finish(hands, state, Plan::default(), vec![event], Outcome::Skipped(why))
 }
@@ -252,7 +265,10 @@ fn finish(
     outcome: Outcome,
 ) -> Report {
     hands.checkpoint.journal(&events);
+    let message = notices::take(hands.policy, state, hands.now);
     let saved = hands.checkpoint.save(state);
+    // What was not saved as told is told by a later cycle.
+    let message = message.filter(|_| saved.is_ok());
     let outcome = match (saved, outcome) {
         (Ok(()), outcome) => outcome,
         (Err(error), Outcome::Ok | Outcome::Skipped(_)) => {
@@ -260,5 +276,5 @@ fn finish(
         }
         (Err(_), failed) => failed,
     };
-    Report { outcome, plan, events, seen: None }
+    Report { outcome, plan, events, seen: None, message }
 }

@@ -7,6 +7,7 @@ pub mod attempt;
 pub mod caution;
 pub mod cluster;
 pub mod id;
+pub mod notice;
 pub mod observation;
 pub mod policy;
 pub mod reason;

@@ -19,8 +19,20 @@ pub struct Policy {
     pub slurm: SlurmSettings,
     /// Folder of the jobs' output: `<logs>/<family>/<shard>/<jobid>.out`.
     pub logs: PathBuf,
-    /// Command line of `[hooks] notify`.
-    pub notify: Option<String>,
+    pub notify: Option<Hook>,
+}
+
+/// `[hooks] notify`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    pub command: String,
+    /// Longer it may not take.
+    pub timeout: Secs,
+}
+
+impl Hook {
+    /// Mail and web hooks answer within seconds; one that hangs costs a `loop` this much.
+    pub const TIMEOUT: Secs = Secs(20);
 }
 
 /// How Slurm is reached.

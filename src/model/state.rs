@@ -6,6 +6,7 @@ pub use super::account::{Charge, ChargeKind, LabRecord, Owed, Reservation};
 pub use super::attempt::{Absence, Attempt, End, EndHow, Intent, Live, Mark, Pin, Slot, Stop};
 use super::caution::Caution;
 use super::id::{JobId, ShardId};
+use super::notice::Notices;
 use super::policy::{Lane, Policy};
 use super::reason::Reason;
 use super::units::{GpuSeconds, Money, Secs, Time};
@@ -28,6 +29,7 @@ pub struct State {
     pub last_tick: Option<TickRecord>,
     pub learned: Learned,
     pub caution: Caution,
+    pub notices: Notices,
     /// The host whose babysit saved it last; empty before the first save.
     pub host: String,
 }
@@ -87,6 +89,8 @@ pub struct OwnLane {
     pub running_others: u32,
     pub pending_others: u32,
     pub pending_pinned: u32,
+    /// By its time limit, the first of the others' running jobs ends no later than this.
+    pub others_until: Option<Time>,
 }
 
 /// Placements that differ in nothing but their node. Kept so, a cluster of thousands of nodes is a
@@ -249,6 +253,7 @@ impl State {
             last_tick: None,
             learned: Learned::default(),
             caution: Caution::default(),
+            notices: Notices::default(),
             host: String::new(),
         }
     }

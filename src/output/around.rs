@@ -8,7 +8,7 @@ use crate::model::units::Time;
 use crate::planning::alike;
 
 use super::evidence::Evidence;
-use super::format::{ago, count, ordinal, usage};
+use super::format::{ago, clock, count, ordinal, span_words, usage};
 use super::view::{LabView, labs};
 
 pub fn evidence(
@@ -43,13 +43,13 @@ pub fn evidence(
         );
         tell("reserved", text);
     }
-    if record.slot == Slot::Free {
+    if waits(&record.slot) {
         for group in alike::fit(policy, shard, record.min_tier, &state.learned.placements) {
             tell("fits on", placement(group));
         }
     }
     if let Some(own) = state.learned.own_lane.as_ref().filter(|_| waits(&record.slot)) {
-        tell("own lane", own_lane(own));
+        tell("own lane", own_lane(own, now));
     }
     found
 }
@@ -72,7 +72,7 @@ fn turns(labs: &[LabView], own: &str) -> String {
 }
 
 /// `rtx4090: 1 of 4 idle, 1 of them reserved, on n1, n2 and 7 more`.
-fn placement(group: &Alike) -> String {
+pub(super) fn placement(group: &Alike) -> String {
     let Alike { tier, capacity, idle, reserved, held_by_backfill, up, nodes, more, .. } = group;
     let mut text = format!("{tier}: ");
     if *up {
@@ -93,11 +93,24 @@ fn placement(group: &Alike) -> String {
     text
 }
 
-fn own_lane(own: &OwnLane) -> String {
-    let OwnLane { size, running_ours, running_others, pending_others, pending_pinned } = own;
+/// `8 GPUs: 2 used by this project, 6 by others (the first of them until 14:20 UTC at most, in
+/// 2 h 5 min)`.
+pub(super) fn own_lane(own: &OwnLane, now: Time) -> String {
+    let OwnLane {
+        size,
+        running_ours,
+        running_others,
+        pending_others,
+        pending_pinned,
+        others_until,
+    } = own;
     let size = size.map_or("size not known or not limited".to_owned(), |n| count(n, "GPU"));
     let mut text =
         format!("{size}: {running_ours} used by this project, {running_others} by others");
+    if let Some(until) = others_until.filter(|until| *until > now) {
+        let left = span_words(until.since(now));
+        text.push_str(&format!(" (the first of them until {} at most, in {left})", clock(until)));
+    }
     if *pending_others > 0 {
         text.push_str(&format!(", others wait for {pending_others}"));
     }

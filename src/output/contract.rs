@@ -23,6 +23,8 @@ pub struct Status {
     pub labs: Vec<LabView>,
     /// Nodes that no job is sent to for a while.
     pub kept_out: Vec<KeptOut>,
+    /// The last message to the notify hook; `null`: none yet, or no hook.
+    pub notify: Option<Notified>,
     pub totals: Totals,
 }
 
@@ -34,6 +36,19 @@ pub struct KeptOut {
     pub until: String,
     #[serde(skip)]
     pub seconds_left: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Notified {
+    pub at: String,
+    pub events: u32,
+    /// `in-hand`, `delivered` or `failed`.
+    pub outcome: &'static str,
+    pub reason: Option<String>,
+    /// For the reader of the table, where it did not get through.
+    #[serde(skip)]
+    pub trouble: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

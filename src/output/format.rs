@@ -65,6 +65,12 @@ pub fn iso(at: Time) -> String {
     }
 }
 
+/// `14:20 UTC`.
+pub fn clock(at: Time) -> String {
+    let iso = iso(at);
+    iso.get(11..16).map_or(iso.clone(), |minutes| format!("{minutes} UTC"))
+}
+
 /// `$25`, `$12.30`; an amount per row keeps three digits, since rows cost cents.
 pub fn dollars(amount: Money) -> String {
     format!("${}", plain(amount))

@@ -11,7 +11,7 @@ use super::format::{count, dollars, iso, one_line};
 pub const SCHEMA: &str = "babysit/journal/v1";
 
 /// Every `kind` that a line can have.
-pub const KINDS: [&str; 39] = [
+pub const KINDS: [&str; 41] = [
     "cycle-skipped",
     "submitted",
     "outcome-unknown",
@@ -50,6 +50,8 @@ pub const KINDS: [&str; 39] = [
     "node-kept-out",
     "node-let-back",
     "stalled",
+    "notified",
+    "notify-failed",
     "person",
 ];
 
@@ -65,7 +67,7 @@ pub fn line(event: &Event) -> String {
     }
 }
 
-fn sentence(what: &What, at: crate::model::units::Time) -> String {
+pub(super) fn sentence(what: &What, at: crate::model::units::Time) -> String {
     let lane_of = |lane: &Option<crate::model::policy::Lane>| {
         lane.map_or(String::new(), |lane| format!(" in {}", lane.word()))
     };
@@ -205,6 +207,14 @@ fn sentence(what: &What, at: crate::model::units::Time) -> String {
         What::Totals { rows, of, spent } => {
             format!("{rows} of {} done, {} spent", count(*of, "row"), dollars(*spent))
         }
+        What::Notified { events } => {
+            format!("notify hook: {} told", count(*events, "event"))
+        }
+        What::NotifyFailed { events, said } => format!(
+            "notify hook: {} not told, and not tried again: {}",
+            count(*events, "event"),
+            one_line(said)
+        ),
         What::Person { by, did } => format!("{}, by {}", one_line(did), one_line(by)),
     }
 }
@@ -333,6 +343,10 @@ fn fields(what: &What) -> (&'static str, Value) {
         }
         What::Totals { rows, of, spent } => {
             (TOTALS, json!({ "rows": rows, "of": of, "spent": spent.dollars() }))
+        }
+        What::Notified { events } => ("notified", json!({ "events": events })),
+        What::NotifyFailed { events, said } => {
+            ("notify-failed", json!({ "events": events, "said": said }))
         }
         What::Person { by, did } => ("person", json!({ "by": by, "did": did })),
     }

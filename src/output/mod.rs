@@ -4,6 +4,7 @@
 
 pub mod around;
 pub mod caps;
+pub mod causes;
 pub mod check;
 pub mod contract;
 pub mod crontab;
@@ -17,6 +18,7 @@ pub mod init;
 pub mod journal;
 pub mod layout;
 pub mod log;
+pub mod notify;
 pub mod paint;
 pub mod placement;
 pub mod plan;

@@ -12,7 +12,7 @@ use super::why;
 use super::word::Word;
 
 /// A cron line ticks every minute or so; longer than this without one means that it is gone.
-const DEAD_AFTER: Secs = Secs::minutes(15);
+pub(super) const DEAD_AFTER: Secs = Secs::minutes(15);
 /// Steps shown in full; a campaign of thousands may fail all at once.
 const STEPS_SHOWN: usize = 12;
 
@@ -39,6 +39,7 @@ pub fn render(status: &Status, look: &Look) -> String {
     out.push('\n');
     out.push_str(&total_lines(&status.totals, look));
     out.push_str(&node_lines(status, look));
+    out.push_str(&notify_line(status, look));
     out.push_str(&step_lines(&steps(&status.shards, look.now), look));
     out
 }
@@ -298,6 +299,14 @@ fn node_lines(status: &Status, look: &Look) -> String {
     }
     let text = format!("kept out  {}", all.join(", "));
     wrap(&text, 0, look.width)
+}
+
+fn notify_line(status: &Status, look: &Look) -> String {
+    let trouble = status.notify.as_ref().and_then(|notify| notify.trouble.as_ref());
+    let line = |text: &String| {
+        look.paint.put(Tone::Warn, &wrap(&format!("notify  {text}"), 0, look.width))
+    };
+    trouble.map_or_else(String::new, line)
 }
 
 fn step_lines(steps: &[Step], look: &Look) -> String {

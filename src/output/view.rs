@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::caution::NodeMarks;
 use crate::model::cluster::JobState;
+use crate::model::notice::{Delivery, DeliveryEnd};
 use crate::model::policy::{Policy, Shard};
 use crate::model::reason::Reason;
 use crate::model::state::{Live, Reservation, ShardRecord, State, TickOutcome, TickRecord};
@@ -14,6 +15,7 @@ use crate::planning::queue;
 
 pub use super::contract::*;
 use super::format::{iso, secs, share};
+use super::notify;
 use super::why;
 use super::word::{self, Word};
 
@@ -50,6 +52,16 @@ pub fn status(
         shards,
         labs: labs(policy, state),
         kept_out: kept_out(state, now),
+        notify: policy.notify.as_ref().zip(state.notices.last.as_ref()).map(|(hook, last)| {
+            let Delivery { at, events, end } = last;
+            let (outcome, reason) = match end {
+                DeliveryEnd::InHand => ("in-hand", None),
+                DeliveryEnd::Delivered => ("delivered", None),
+                DeliveryEnd::Failed(said) => ("failed", Some(said.clone())),
+            };
+            let trouble = notify::trouble(last, hook, now);
+            Notified { at: iso(*at), events: *events, outcome, reason, trouble }
+        }),
     }
 }
 

@@ -4,10 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use crate::model::observation::Cluster;
 use crate::model::policy::{Policy, Shard};
 use crate::model::state::Alike;
 
-use super::placement::{Placement, reachable};
+use super::placement::{self, Placement, reachable};
 
 /// Nodes that are kept by name; of the others only the number.
 const NAMED: usize = 4;
@@ -42,6 +43,15 @@ pub fn alike(policy: &Policy, placements: &[Placement]) -> Vec<Alike> {
     groups.into_values().collect()
 }
 
+/// What a cycle saw that placed nothing: shards that wait in Slurm's queue wait for GPUs, too.
+pub fn seen(policy: &Policy, cluster: &Cluster) -> Vec<Alike> {
+    let placements = match policy.tiers.is_empty() {
+        true => placement::by_model(cluster),
+        false => placement::all(policy, cluster),
+    };
+    alike(policy, &placements)
+}
+
 /// Those that could hold the shard, by the rule of `placement::fits`.
 pub fn fit<'a>(
     policy: &Policy,
@@ -50,12 +60,15 @@ pub fn fit<'a>(
     seen: &'a [Alike],
 ) -> Vec<&'a Alike> {
     let fits = |group: &&Alike| {
+        let holds = group.reachable && group.capacity >= shard.gpus;
+        if policy.tiers.is_empty() {
+            return holds;
+        }
         let tier = policy.tiers.iter().find(|tier| tier.name == group.tier);
         tier.is_some_and(|tier| {
             min_tier.or(shard.min_tier).is_none_or(|min| tier.rank >= min)
                 && tier.max_gpus.is_none_or(|most| shard.gpus <= most)
-                && group.reachable
-                && group.capacity >= shard.gpus
+                && holds
         })
     };
     seen.iter().filter(fits).collect()

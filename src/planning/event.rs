@@ -190,6 +190,14 @@ pub enum What {
         of: u64,
         spent: Money,
     },
+    /// The notify hook took a message of so many events.
+    Notified {
+        events: u32,
+    },
+    NotifyFailed {
+        events: u32,
+        said: String,
+    },
     /// What a person asked for by a command, and what was done about it.
     Person {
         by: String,
@@ -206,6 +214,7 @@ impl What {
                 | What::Charged { .. }
                 | What::KeptOff { .. }
                 | What::Totals { .. }
+                | What::Notified { .. }
         )
     }
 }

@@ -25,6 +25,7 @@ pub mod known_gpus;
 pub mod lpt;
 pub mod measure;
 pub mod no_fit;
+pub mod notices;
 pub mod oom;
 pub mod parking;
 pub mod past;
@@ -150,6 +151,13 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
         plan.actions.push(Action::Submit(Box::new(submit)));
     }
 
+    let waits_in_slurm = !(census.pending.is_empty() && census.queued.is_empty());
+    if waits_in_slurm && state.learned.placements.is_empty() {
+        state.learned.placements = match dispatched.placements.as_slice() {
+            [] => alike::seen(policy, &seen.cluster),
+            placements => alike::alike(policy, placements),
+        };
+    }
     state.learned.gpus_at_hand = eta::gpus_at_hand(policy, state, seen, &roster);
     let of = waiting.len() as u32;
     let rank = ranks(policy, &waiting);

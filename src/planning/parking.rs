@@ -69,7 +69,10 @@ pub fn own_lane(
         let gpus = job.gpus.unwrap_or(1);
         match (job.state.holds_gpus(), *ours) {
             (true, true) => lane.running_ours += gpus,
-            (true, false) => lane.running_others += gpus,
+            (true, false) => {
+                lane.running_others += gpus;
+                lane.others_until = [lane.others_until, job.ends].into_iter().flatten().min();
+            }
             (false, true) => {}
             (false, false) => lane.pending_others += gpus,
         }

@@ -1,9 +1,9 @@
 //! Placements: the GPUs of one model on one node, derived anew in every cycle from what Slurm
 //! reports (policy.md section 1), and what of them is free for babysit to give.
 
-use crate::model::cluster::{Node, Usable};
+use crate::model::cluster::{Node, NodeGpus, Usable};
 use crate::model::observation::Cluster;
-use crate::model::policy::{Policy, Shard, Tier};
+use crate::model::policy::{Policy, Shard};
 use crate::model::state::{Attempt, Pin, ShardRecord, Slot, State};
 
 use super::backfill;
@@ -55,8 +55,10 @@ pub fn all(policy: &Policy, cluster: &Cluster) -> Vec<Placement> {
                 // Two spellings of one tier on one node are still one placement of each model;
                 // `--gres` can name one only, so the larger is kept.
                 Some(other) if other.capacity >= entry.capacity => {}
-                Some(other) => *other = fresh(node, tier, model, entry.capacity, idle),
-                None => here.push(fresh(node, tier, model, entry.capacity, idle)),
+                Some(other) => {
+                    *other = fresh(node, &tier.name, tier.rank, model, entry.capacity, idle)
+                }
+                None => here.push(fresh(node, &tier.name, tier.rank, model, entry.capacity, idle)),
             }
         }
         for placement in &mut here {
@@ -82,6 +84,24 @@ pub fn all(policy: &Policy, cluster: &Cluster) -> Vec<Placement> {
     all
 }
 
+/// The same by model, where shards.toml ranks none: only to be shown.
+pub fn by_model(cluster: &Cluster) -> Vec<Placement> {
+    let of_node = |node: &Node| -> Vec<Placement> {
+        let gpus = node.gpus.iter().flatten();
+        let placement = |entry: &NodeGpus| {
+            let model = entry.model.as_deref().unwrap_or("GPU");
+            let idle = entry.capacity.saturating_sub(entry.used);
+            let mut placement = fresh(node, model, 0, model, entry.capacity, idle);
+            if node.usable != Usable::Yes {
+                placement.idle = 0;
+            }
+            placement
+        };
+        gpus.map(placement).collect()
+    };
+    cluster.nodes.iter().flat_map(of_node).collect()
+}
+
 /// Deducts what our own pinned jobs are about to take.
 pub fn keep_promises(
     policy: &Policy,
@@ -94,11 +114,11 @@ pub fn keep_promises(
     }
 }
 
-fn fresh(node: &Node, tier: &Tier, model: &str, capacity: u32, idle: u32) -> Placement {
+fn fresh(node: &Node, tier: &str, rank: u32, model: &str, capacity: u32, idle: u32) -> Placement {
     Placement {
-        pin: Pin { node: node.name.clone(), tier: tier.name.clone() },
+        pin: Pin { node: node.name.clone(), tier: tier.to_owned() },
         model: model.to_owned(),
-        rank: tier.rank,
+        rank,
         capacity,
         idle,
         held_by_backfill: 0,

@@ -242,6 +242,24 @@ impl RealSlurm {
     }
 }
 
+impl RealSlurm {
+    /// A command line of the user's, by a shell, with `stdin` to read and `env` on top. Slurm has
+    /// nothing to do with it, so the time of the cycle is not counted.
+    pub fn hook(
+        &self,
+        line: &str,
+        stdin: &[u8],
+        env: Vec<(String, String)>,
+        deadline: Duration,
+    ) -> Asked {
+        let argv = ["/bin/sh", "-c", line].map(str::to_owned);
+        let mut all = self.environment.base(self.bin_dir.as_deref());
+        all.extend(env);
+        let outcome = run(&Call { argv: &argv, env: &all, stdin: Some(stdin), deadline });
+        error::asked(line, &outcome).map_or_else(Asked::Failed, |()| Asked::Done)
+    }
+}
+
 /// With its parents; for user and group at most, whatever the umask: others could put files there.
 fn make_folder(folder: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o775).create(folder)

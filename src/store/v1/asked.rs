@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::form::{Blank, Form, disk_enum, disk_struct, disk_words};
 use crate::model::id::ShardId;
 use crate::model::policy::{
-    Backfill, CostIn, LaneRules, LaneSpec, Lanes, Launch, Park, Policy, ReservationCharge, RowsIn,
-    Rules, Shard, SlurmSettings, SubmitMode, Tier,
+    Backfill, CostIn, Hook, LaneRules, LaneSpec, Lanes, Launch, Park, Policy, ReservationCharge,
+    RowsIn, Rules, Shard, SlurmSettings, SubmitMode, Tier,
 };
 use crate::model::units::{Money, Secs, Tflops};
 
@@ -74,6 +74,8 @@ disk_struct!(DiskBackfill for Backfill {
     stop: Option<String>
 });
 
+disk_struct!(DiskHook for Hook { command: String, timeout: Secs; });
+
 disk_struct!(DiskRules for Rules {
     reservation_charge: ReservationCharge,
     max_failures: u32,
@@ -125,7 +127,7 @@ pub(super) struct PolicyHead<'a> {
     rules: <Rules as Form>::Disk<'a>,
     slurm: <SlurmSettings as Form>::Disk<'a>,
     logs: <PathBuf as Form>::Disk<'a>,
-    notify: <Option<String> as Form>::Disk<'a>,
+    notify: <Option<Hook> as Form>::Disk<'a>,
 }
 
 impl PolicyHead<'_> {

@@ -199,6 +199,7 @@ pub(crate) fn state(dice: &mut Dice, shards: usize) -> State {
         last_tick: Roll::roll(dice),
         learned: Roll::roll(dice),
         caution: Roll::roll(dice),
+        notices: Roll::roll(dice),
         host: Roll::roll(dice),
     }
 }

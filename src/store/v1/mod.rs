@@ -8,6 +8,7 @@
 mod asked;
 pub(super) mod cycle;
 mod form;
+mod notice;
 mod reason;
 mod record;
 mod seen;
@@ -27,6 +28,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use self::form::{Blank, Form, disk_enum, disk_struct};
 use crate::model::caution::{Breaker, Caution, Death, NodeMarks, Overload};
 use crate::model::id::{ShardId, is_name};
+use crate::model::notice::Notices;
 use crate::model::state::{
     Alike, CapSet, CapTarget, LabRecord, Learned, OwnLane, ShardRecord, State, TickOutcome,
     TickRecord,
@@ -62,7 +64,8 @@ disk_struct!(DiskOwnLane for OwnLane {
     running_ours: u32,
     running_others: u32,
     pending_others: u32,
-    pending_pinned: u32
+    pending_pinned: u32,
+    others_until: Option<Time>
 });
 
 disk_struct!(DiskAlike for Alike {
@@ -112,6 +115,8 @@ struct Document<'a> {
     learned: <Learned as Form>::Disk<'a>,
     #[serde(default)]
     caution: <Caution as Form>::Disk<'a>,
+    #[serde(default)]
+    notices: <Notices as Form>::Disk<'a>,
     #[serde(default)]
     host: String,
     labs: BTreeMap<String, <LabRecord as Form>::Disk<'a>>,
@@ -163,6 +168,7 @@ pub(super) fn encode(state: &State, numbered: u64) -> Result<Vec<u8>, serde_json
         last_tick,
         learned,
         caution,
+        notices,
         host,
     } = state;
     // Some 600 bytes a shard, so that the buffer grows once at most.
@@ -177,6 +183,9 @@ pub(super) fn encode(state: &State, numbered: u64) -> Result<Vec<u8>, serde_json
     // Left out where there is nothing to say: older builds of this version read the file too.
     if *caution != Caution::default() {
         line(&mut out, "caution", &caution.to_disk())?;
+    }
+    if *notices != Notices::default() {
+        line(&mut out, "notices", &notices.to_disk())?;
     }
     if !host.is_empty() {
         line(&mut out, "host", host)?;
@@ -264,6 +273,7 @@ fn into_model(document: Document<'_>) -> Result<State, String> {
         last_tick,
         learned,
         caution,
+        notices,
         host,
         labs,
         caps,
@@ -281,6 +291,7 @@ fn into_model(document: Document<'_>) -> Result<State, String> {
         last_tick: Form::from_disk(last_tick),
         learned: Form::from_disk(learned),
         caution: Form::from_disk(caution),
+        notices: Form::from_disk(notices),
         host,
     };
     // A shard that is there twice could have a job under each record, of which one would be lost.
