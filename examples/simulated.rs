@@ -11,58 +11,27 @@ use std::time::Duration;
 
 use babysit::cli::figures::figures;
 use babysit::config;
-use babysit::model::units::{Money, Secs, Time};
+use babysit::model::units::Secs;
 use babysit::output::format::span;
 use babysit::output::journal::{self, line};
 use babysit::output::paint::Paint;
 use babysit::output::table::{Look, render};
 use babysit::output::view::status;
-use babysit::sim::{Cluster, Event, Rng, Table};
 use babysit::store::Store;
-use babysit::study::World;
+use babysit::study::{World, sample};
 
-/// 2026-11-03 15:00 UTC; any moment would do.
-const BEGINS: Time = Time(1_793_718_000);
-const TICK: Secs = Secs::minutes(10);
 /// A picture of everything so often.
 const PICTURE: Secs = Secs::hours(12);
-const LIMIT: Secs = Secs::hours(240);
-/// Of the own lane's eight GPUs another session holds half.
-const MODEL: &str = "rtx4090";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).map_or("shards.toml".into(), PathBuf::from);
     let folder = std::env::args().nth(2).map(PathBuf::from);
     let limit = match std::env::args().nth(3) {
         Some(hours) => Secs::hours(hours.parse()?),
-        None => LIMIT,
+        None => sample::LIMIT,
     };
     let policy = config::load(&path)?.policy;
-    let mut rng = Rng::new(1);
-    let mut cluster = Cluster::at(BEGINS)
-        .node("node1", &[(MODEL, 8)])
-        .qos("extra", 10, None, &[])
-        .qos("own", 100, Some(8), &["extra"]);
-    cluster.add_job_of("another-session", "own", "gpu:4", None)?;
-    // Extra GPUs: each is there for some hours, then somebody else's for some hours.
-    for n in 0..3 {
-        let mut at = BEGINS;
-        while at.since(BEGINS) < LIMIT {
-            let node = format!("spare{n}");
-            cluster.plan(at, Event::GpuComes { node: node.clone(), model: MODEL.to_owned() });
-            at = at + Secs::minutes(30 + rng.exponential(180.0) as i64);
-            cluster.plan(at, Event::GpuGoes { node });
-            at = at + Secs::minutes(20 + rng.exponential(120.0) as i64);
-        }
-    }
-    for shard in &policy.shards {
-        let mean = shard.row_time.as_f64();
-        let rows = (0..shard.rows).map(|_| Secs(rng.lognormal_cv(mean, 0.4) as i64 + 1));
-        let table = Table::of(rows.collect::<Vec<_>>()).start_cost(Secs::minutes(6));
-        cluster.work.add(&shard.id.to_string(), table.row_cost(Money(150_000_000)));
-    }
-    let mut world = World::new(policy, cluster, "you", 1);
-    world.advance(Secs(5));
+    let mut world = sample::world(policy)?;
     println!(
         "A SIMULATED cluster: {} shards, a tick every ten minutes\n",
         world.policy.shards.len()
@@ -70,11 +39,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut next = Secs(0);
     loop {
         let report = world.tick();
-        let passed = world.now().since(BEGINS);
+        let passed = sample::passed(&world);
         for event in report.events.iter().filter(|event| event.what.is_news()) {
             println!("{}", line(event));
         }
-        let over = world.state.shards.iter().all(|r| r.finished.is_some() && r.live().is_none());
+        let over = sample::is_over(&world.state);
         if passed >= next || over {
             next = Secs(passed.0 + PICTURE.0);
             picture(&world, passed);
@@ -82,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if over || passed >= limit {
             return folder.map_or(Ok(()), |folder| keep(&world, &folder));
         }
-        world.advance(TICK);
+        world.advance(sample::EVERY);
     }
 }
 

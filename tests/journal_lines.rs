@@ -138,6 +138,7 @@ fn the_list_of_kinds_is_that_of_the_events() {
         What::Stalled { job, since: NOW, restarted: false },
         What::Notified { events: 2 },
         What::NotifyFailed { events: 2, said: "no".into() },
+        What::Totals { rows: 1, of: 2, spent: dollars(3.0) },
     ];
     all.extend(rest.into_iter().map(|what| Event { at: NOW, shard: None, what }));
     let written: BTreeSet<String> =

@@ -192,6 +192,9 @@ pub struct Simulate {
     /// The field report's twelve shards, also where there is a shards.toml
     #[arg(long)]
     pub field: bool,
+    /// One campaign of your shards.toml as it goes: what each tick says, and status now and then
+    #[arg(long, conflicts_with_all = ["field", "labs", "trace", "from_state"])]
+    pub show: bool,
     /// Probability that a tick's probe fails, and the tick is skipped
     #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = probability)]
     pub probe_fails: f64,

@@ -23,6 +23,7 @@ mod repeat;
 mod replay;
 mod simulate;
 mod simulate_placement;
+mod simulate_show;
 mod slurm;
 mod status;
 pub mod talk;
@@ -61,6 +62,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Reconcile => reconcile::run(cx),
         Command::Doctor => doctor::run(cx),
         Command::Cron(asked) => cron::run(cx, asked),
+        Command::Simulate(args::Simulate { show: true, .. }) => simulate_show::run(cx),
         Command::Simulate(asked) => simulate::run(cx, asked),
         Command::Replay { journal, policies } => replay::run(cx, journal.as_deref(), policies),
         Command::Log(asked) => log::run(cx, asked),

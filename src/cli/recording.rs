@@ -26,7 +26,7 @@ pub fn keep(
 ) -> io::Result<()> {
     let Some(seen) = &report.seen else { return Ok(()) };
     let is_due = || locked.recorded_at().is_none_or(|at| now.since(at) >= QUIET || at > now);
-    if report.plan.is_empty() && !is_due() {
+    if report.plan.is_quiet() && !is_due() {
         return Ok(());
     }
     let plan = report.plan.spelled_out();

@@ -11,7 +11,8 @@ use super::format::{count, dollars, iso, one_line};
 pub const SCHEMA: &str = "babysit/journal/v1";
 
 /// Every `kind` that a line can have.
-pub const KINDS: [&str; 41] = [
+pub const KINDS: [&str; 42] = [
+    TOTALS,
     "cycle-skipped",
     "submitted",
     "outcome-unknown",

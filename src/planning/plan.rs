@@ -5,7 +5,7 @@ use crate::model::policy::Lane;
 use crate::model::request::{Change, Request};
 use crate::model::state::{Attempt, Stop};
 
-use super::event::Event;
+use super::event::{Event, What};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plan {
@@ -72,8 +72,9 @@ impl Plan {
     }
 
     /// Nothing is asked of Slurm, and nothing happened.
-    pub fn is_empty(&self) -> bool {
-        self.actions.is_empty() && self.events.is_empty()
+    pub fn is_quiet(&self) -> bool {
+        let happened = |event: &Event| !matches!(event.what, What::Totals { .. });
+        self.actions.is_empty() && !self.events.iter().any(happened)
     }
 }
 

@@ -11,6 +11,7 @@ pub mod method;
 mod path;
 pub mod placing;
 pub mod replay;
+pub mod sample;
 pub mod scenario;
 pub mod setting;
 pub mod statistics;
