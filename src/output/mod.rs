@@ -23,6 +23,7 @@ pub mod placement;
 pub mod plan;
 pub mod simulate;
 pub mod slurm_words;
+pub mod spark;
 pub mod steps;
 pub mod table;
 pub mod usage;

@@ -6,6 +6,7 @@ use crate::model::units::{Money, Secs, Time};
 use super::format::{ago, count, one_line, plain, rate, secs, span, span_words, spent, usage};
 use super::layout::{Cell, Columns, Side, wrap};
 use super::paint::{Paint, Tone};
+use super::spark::{Spark, spark};
 use super::steps::{Step, steps};
 use super::view::{KeptOut, ShardView, Status, Totals};
 use super::why;
@@ -38,6 +39,7 @@ pub fn render(status: &Status, look: &Look) -> String {
     }
     out.push('\n');
     out.push_str(&total_lines(&status.totals, look));
+    out.push_str(&rate_line(status, look));
     out.push_str(&node_lines(status, look));
     out.push_str(&notify_line(status, look));
     out.push_str(&step_lines(&steps(&status.shards, look.now), look));
@@ -284,6 +286,16 @@ fn total_lines(totals: &Totals, look: &Look) -> String {
         spent(money(totals.projected))
     ));
     out
+}
+
+/// `rate    ▃▃▅▇█ the last 24h, 31 rows/h at most`
+fn rate_line(status: &Status, look: &Look) -> String {
+    let Some(Spark { bars, length, most }) = spark(&status.history, look.now) else {
+        return String::new();
+    };
+    let label = look.paint.put(Tone::Strong, "rate");
+    let bars = look.paint.put(Tone::Good, &bars);
+    format!("{label}    {bars} the last {}, {} rows/h at most\n", span(length), rate(most))
 }
 
 /// Nodes on which jobs died, and which are left alone for a while.
