@@ -19,6 +19,7 @@ mod log;
 mod notify;
 mod reconcile;
 mod repeat;
+mod screen;
 mod simulate;
 mod simulate_placement;
 mod slurm;

@@ -3,6 +3,7 @@
 //! Nothing here prints, reads a clock or decides anything; computed values are handed in.
 
 pub mod around;
+pub mod board;
 pub mod caps;
 pub mod causes;
 pub mod check;

@@ -31,7 +31,7 @@ pub fn render(status: &Status, look: &Look) -> String {
         out.push_str("no shard matches\n");
         return out;
     }
-    out.push_str(&shard_lines(&status.shards, look));
+    out.push_str(&shard_lines(&sorted(&status.shards), look));
     // One lab takes no turns with anybody; `babysit usage` tells what it used.
     if status.labs.len() > 1 {
         out.push('\n');
@@ -47,7 +47,7 @@ pub fn render(status: &Status, look: &Look) -> String {
 }
 
 /// The dead man's line: a babysitter that stopped looks exactly like a quiet one.
-fn head(status: &Status, look: &Look) -> String {
+pub(super) fn head(status: &Status, look: &Look) -> String {
     let paint = look.paint;
     let name = paint.put(Tone::Strong, &status.project);
     let Some(tick) = &status.last_tick else {
@@ -105,9 +105,14 @@ fn order(shard: &ShardView) -> u8 {
     }
 }
 
-fn shard_lines(shards: &[ShardView], look: &Look) -> String {
+/// What needs a person first, what is done last.
+pub(super) fn sorted(shards: &[ShardView]) -> Vec<&ShardView> {
     let mut sorted: Vec<&ShardView> = shards.iter().collect();
     sorted.sort_by_key(|shard| order(shard));
+    sorted
+}
+
+pub(super) fn shard_lines(sorted: &[&ShardView], look: &Look) -> String {
     use Side::{Left, Right};
     let mut columns = Columns {
         heads: vec![
@@ -237,7 +242,7 @@ fn lab_lines(status: &Status, look: &Look) -> String {
     columns.render(look.width, look.paint)
 }
 
-fn total_lines(totals: &Totals, look: &Look) -> String {
+pub(super) fn total_lines(totals: &Totals, look: &Look) -> String {
     let left = totals.rows_total.saturating_sub(totals.rows_done);
     let states = [
         (totals.done, "done"),
