@@ -16,7 +16,7 @@ use babysit::output::fault::Fault;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let (json, ended) = match Cli::try_parse() {
+    let (json, ended) = match Cli::try_parse().map(Cli::settled) {
         Ok(cli) => (cli.global.json, run(&cli)),
         Err(error) => return unparsed(&error),
     };

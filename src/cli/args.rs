@@ -1,8 +1,9 @@
 //! The command line, as clap reads it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::output::word::Word;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 /// Keeps resumable GPU shards moving on a Slurm cluster.
@@ -13,6 +14,23 @@ pub struct Cli {
     pub global: Global,
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// `status --state running`: where there is no such state file, the word of a state, or several
+    /// with commas, is a filter.
+    pub fn settled(mut self) -> Cli {
+        let named = self.global.state.as_deref().filter(|path| !path.exists());
+        let words = named.and_then(Path::to_str).map(|text| text.split(',').map(str::to_owned));
+        let is_state = |word: &String| Word::ALL.iter().any(|known| known.text() == word);
+        if let (Command::Status { filter, .. }, Some(words)) = (&mut self.command, words)
+            && words.clone().all(|word| is_state(&word))
+        {
+            filter.extend(words);
+            self.global.state = None;
+        }
+        self
+    }
 }
 
 #[derive(Debug, Args)]

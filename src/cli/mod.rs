@@ -21,6 +21,7 @@ mod reconcile;
 mod recording;
 mod repeat;
 mod replay;
+mod screen;
 mod simulate;
 mod simulate_placement;
 mod simulate_show;

@@ -3,8 +3,8 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 
 use crate::config::Surroundings;
-use crate::output::fault;
 use crate::output::paint::Paint;
+use crate::output::{fault, format};
 
 use super::args::{Color, Global};
 use super::exit::Stop;
@@ -18,6 +18,8 @@ pub struct Talk {
     pub paint: Paint,
     /// Columns of the screen; `None`: nothing is cut.
     pub width: Option<usize>,
+    /// The locale names a character set that is not UTF-8.
+    pub ascii: bool,
 }
 
 impl Talk {
@@ -42,11 +44,20 @@ impl Talk {
             terminal,
             paint: Paint { colour },
             width: columns.or_else(screen),
+            // As the C library picks it. Under cron none is set, and mail is UTF-8.
+            ascii: ["LC_ALL", "LC_CTYPE", "LANG"]
+                .iter()
+                .find_map(|name| s.var(name))
+                .is_some_and(|locale| !locale.to_lowercase().replace('-', "").contains("utf8")),
         }
     }
 
     /// A result.
     pub fn result(&self, text: &str) -> Result<(), Stop> {
+        if self.ascii { self.put(&format::ascii(text)) } else { self.put(text) }
+    }
+
+    fn put(&self, text: &str) -> Result<(), Stop> {
         let mut stdout = std::io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Ok(()) => Ok(()),
@@ -58,7 +69,7 @@ impl Talk {
     pub fn result_json(&self, value: &impl serde::Serialize) -> Result<(), Stop> {
         let text = serde_json::to_string_pretty(value)
             .map_err(|error| Stop::failed("json", format!("no JSON could be made: {error}")))?;
-        self.result(&format!("{text}\n"))
+        self.put(&format!("{text}\n"))
     }
 
     /// Talk that can be done without.

@@ -21,6 +21,26 @@ pub fn shards(policy: &Policy, targets: &[String]) -> Result<Vec<usize>, Stop> {
     Ok((0..chosen.len()).filter(|i| chosen[*i]).collect())
 }
 
+/// The same for filters: `states` are among what an unknown word may have meant.
+pub fn filtered(
+    policy: &Policy,
+    targets: &[String],
+    states: &[String],
+) -> Result<Vec<usize>, Stop> {
+    for target in targets {
+        if matching(policy, target)?.is_empty() {
+            let families = policy.shards.iter().map(|shard| &shard.id.family);
+            return Err(match nearest(states.iter().chain(families), target) {
+                Some(hint) if !target.contains('/') => {
+                    Stop::usage(format!("no shard, family or state is called `{target}`"), &hint)
+                }
+                _ => unknown(policy, target),
+            });
+        }
+    }
+    shards(policy, targets)
+}
+
 /// The shards that `target` names; empty where it names none.
 pub fn matching(policy: &Policy, target: &str) -> Result<Vec<usize>, Stop> {
     let glob = GlobBuilder::new(target).literal_separator(true).build().map_err(|error| {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::model::reason::Reason;
 use crate::model::state::TickRecord;
 
+use super::spark::Point;
 use super::word::Word;
 
 pub const SCHEMA: &str = "babysit/status/v1";
@@ -26,6 +27,9 @@ pub struct Status {
     /// The last message to the notify hook; `null`: none yet, or no hook.
     pub notify: Option<Notified>,
     pub totals: Totals,
+    /// For the reader of the table: rows over time, where the journal tells.
+    #[serde(skip)]
+    pub history: Vec<Point>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

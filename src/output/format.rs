@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use super::spark::BARS;
 use crate::model::units::{Money, Secs, Time, Usage};
 
 const MINUTE: i64 = 60;
@@ -147,6 +148,17 @@ fn is_unseen(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e007f}'
     )
+}
+
+/// For a terminal whose locale has no UTF-8: our own signs as ASCII, foreign text as it is.
+pub fn ascii(text: &str) -> String {
+    const LEVELS: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
+    let plain = |c: char| match BARS.iter().position(|bar| *bar == c) {
+        Some(level) => LEVELS.get(level).copied().unwrap_or('#'),
+        None if c == '…' => '>',
+        None => c,
+    };
+    text.chars().map(plain).collect()
 }
 
 /// At most `width` characters, the last of them an ellipsis where something was cut.

@@ -3,6 +3,7 @@
 //! Nothing here prints, reads a clock or decides anything; computed values are handed in.
 
 pub mod around;
+pub mod board;
 pub mod caps;
 pub mod causes;
 pub mod check;
@@ -25,6 +26,7 @@ pub mod plan;
 pub mod replay;
 pub mod simulate;
 pub mod slurm_words;
+pub mod spark;
 pub mod steps;
 pub mod table;
 pub mod usage;

@@ -6,6 +6,7 @@ use crate::model::units::{Money, Secs, Time};
 use super::format::{ago, count, one_line, plain, rate, secs, span, span_words, spent, usage};
 use super::layout::{Cell, Columns, Side, wrap};
 use super::paint::{Paint, Tone};
+use super::spark::{Spark, spark};
 use super::steps::{Step, steps};
 use super::view::{KeptOut, ShardView, Status, Totals};
 use super::why;
@@ -30,7 +31,7 @@ pub fn render(status: &Status, look: &Look) -> String {
         out.push_str("no shard matches\n");
         return out;
     }
-    out.push_str(&shard_lines(&status.shards, look));
+    out.push_str(&shard_lines(&sorted(&status.shards), look));
     // One lab takes no turns with anybody; `babysit usage` tells what it used.
     if status.labs.len() > 1 {
         out.push('\n');
@@ -38,6 +39,7 @@ pub fn render(status: &Status, look: &Look) -> String {
     }
     out.push('\n');
     out.push_str(&total_lines(&status.totals, look));
+    out.push_str(&rate_line(status, look));
     out.push_str(&node_lines(status, look));
     out.push_str(&notify_line(status, look));
     out.push_str(&step_lines(&steps(&status.shards, look.now), look));
@@ -45,7 +47,7 @@ pub fn render(status: &Status, look: &Look) -> String {
 }
 
 /// The dead man's line: a babysitter that stopped looks exactly like a quiet one.
-fn head(status: &Status, look: &Look) -> String {
+pub(super) fn head(status: &Status, look: &Look) -> String {
     let paint = look.paint;
     let name = paint.put(Tone::Strong, &status.project);
     let Some(tick) = &status.last_tick else {
@@ -103,9 +105,14 @@ fn order(shard: &ShardView) -> u8 {
     }
 }
 
-fn shard_lines(shards: &[ShardView], look: &Look) -> String {
+/// What needs a person first, what is done last.
+pub(super) fn sorted(shards: &[ShardView]) -> Vec<&ShardView> {
     let mut sorted: Vec<&ShardView> = shards.iter().collect();
     sorted.sort_by_key(|shard| order(shard));
+    sorted
+}
+
+pub(super) fn shard_lines(sorted: &[&ShardView], look: &Look) -> String {
     use Side::{Left, Right};
     let mut columns = Columns {
         heads: vec![
@@ -235,7 +242,7 @@ fn lab_lines(status: &Status, look: &Look) -> String {
     columns.render(look.width, look.paint)
 }
 
-fn total_lines(totals: &Totals, look: &Look) -> String {
+pub(super) fn total_lines(totals: &Totals, look: &Look) -> String {
     let left = totals.rows_total.saturating_sub(totals.rows_done);
     let states = [
         (totals.done, "done"),
@@ -284,6 +291,16 @@ fn total_lines(totals: &Totals, look: &Look) -> String {
         spent(money(totals.projected))
     ));
     out
+}
+
+/// `rate    ▃▃▅▇█ the last 24h, 31 rows/h at most`
+fn rate_line(status: &Status, look: &Look) -> String {
+    let Some(Spark { bars, length, most }) = spark(&status.history, look.now) else {
+        return String::new();
+    };
+    let label = look.paint.put(Tone::Strong, "rate");
+    let bars = look.paint.put(Tone::Good, &bars);
+    format!("{label}    {bars} the last {}, {} rows/h at most\n", span(length), rate(most))
 }
 
 /// Nodes on which jobs died, and which are left alone for a while.

@@ -52,6 +52,7 @@ pub fn status(
         shards,
         labs: labs(policy, state),
         kept_out: kept_out(state, now),
+        history: Vec::new(),
         notify: policy.notify.as_ref().zip(state.notices.last.as_ref()).map(|(hook, last)| {
             let Delivery { at, events, end } = last;
             let (outcome, reason) = match end {
