@@ -13,9 +13,12 @@ pub mod exit;
 pub mod figures;
 mod forecast;
 mod log;
+mod page;
 mod reconcile;
 mod repeat;
+mod report;
 mod simulate;
+mod simulate_page;
 mod simulate_placement;
 mod slurm;
 mod status;
@@ -53,6 +56,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Retry(targets) => wishes::run(cx, Wish::Retry, &targets.targets),
         Command::Reconcile => reconcile::run(cx),
         Command::Doctor => doctor::run(cx),
+        Command::Report { out, scenario } => report::run(cx, out, simulate::scenario(scenario)?),
         Command::Simulate(asked) => simulate::run(cx, asked),
         Command::Log { shard } => log::run(cx, shard.as_deref()),
     }

@@ -14,6 +14,7 @@ pub mod forecast;
 pub mod format;
 pub mod journal;
 pub mod layout;
+pub mod page;
 pub mod paint;
 pub mod placement;
 pub mod plan;

@@ -68,7 +68,7 @@ fn rotate(path: &Path, full: u64) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => return Ok(()),
     }
-    let numbered = |n: u32| beside(path, &format!(".{n}"));
+    let numbered = |n| numbered(path, n);
     for n in (1..KEPT).rev() {
         match std::fs::rename(numbered(n), numbered(n + 1)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -76,6 +76,19 @@ fn rotate(path: &Path, full: u64) -> io::Result<()> {
         }
     }
     std::fs::rename(path, numbered(1))
+}
+
+fn numbered(path: &Path, n: u32) -> PathBuf {
+    beside(path, &format!(".{n}"))
+}
+
+/// All lines, oldest first, of the old ones too.
+pub(super) fn whole(path: &Path) -> io::Result<Vec<Value>> {
+    let mut lines = Vec::new();
+    for path in (1..=KEPT).rev().map(|n| numbered(path, n)).chain([path.to_owned()]) {
+        lines.extend(tail(&path, u64::MAX)?);
+    }
+    Ok(lines)
 }
 
 /// The last lines, oldest first, from at most `bytes` of the end; what is no JSON is left out.
@@ -144,5 +157,7 @@ mod tests {
         assert_eq!(held("journal.jsonl.1").as_deref(), Some("5\n"));
         assert_eq!(held("journal.jsonl.3").as_deref(), Some("3\n"));
         assert_eq!(held("journal.jsonl.4"), None);
+        append(&path, None, &[json!(6)]).expect("appends");
+        assert_eq!(whole(&path).expect("reads"), [json!(3), json!(4), json!(5), json!(6)]);
     }
 }

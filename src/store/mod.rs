@@ -69,6 +69,12 @@ impl Store {
         journal::tail(&self.journal_path(), bytes)
     }
 
+    /// Every line of the journal that is still there, those of full ones that were put aside
+    /// included, oldest first.
+    pub fn journal_whole(&self) -> io::Result<Vec<serde_json::Value>> {
+        journal::whole(&self.journal_path())
+    }
+
     /// Takes the lock, or leaves with `Busy` after about `wait`; zero does not wait at all. Makes
     /// the folder where there is none.
     pub fn lock(&self, wait: Duration) -> Result<Locked, StoreError> {
@@ -135,6 +141,14 @@ impl Store {
             .map_err(StoreError::io("read it", &journal))?;
         Ok(mentions.then_some(journal))
     }
+}
+
+/// Writes a page for people, replaced as a whole; it is no part of the state, so no lock is needed.
+///
+/// # Errors
+/// A folder or anything else that is no regular file is in its place; or it cannot be written.
+pub fn publish(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    file::publish(path, bytes)
 }
 
 /// The store while its lock is held; dropping it gives the lock back.
