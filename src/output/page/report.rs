@@ -202,7 +202,7 @@ fn cost(totals: &Totals) -> Tile {
     match totals.ceiling {
         Some(ceiling) => {
             let of = el("small").text(" of ");
-            let of = of.put(figure("ceiling", ceiling, money_text(ceiling))).text(" caps");
+            let of = of.put(figure("ceiling", ceiling, money_text(ceiling)));
             big = big.put(of);
             let share = |amount: f64| if ceiling > 0.0 { amount / ceiling } else { 1.0 };
             let says = format!("{:.0} % of all caps is spent", share(totals.spent) * 100.0);
@@ -220,7 +220,7 @@ fn cost(totals: &Totals) -> Tile {
         None => {}
     }
     more.push(line);
-    Tile { class, name: "Spent", big, more }
+    Tile { class, name: "Spent, of all caps", big, more }
 }
 
 fn needed(status: &Status, now: Time) -> Tile {
