@@ -13,6 +13,7 @@ use babysit::cli::talk::{self, Talk};
 use babysit::config::Surroundings;
 use babysit::model::units::Time;
 use babysit::output::fault::Fault;
+use babysit::output::format;
 use clap::Parser;
 
 fn main() -> ExitCode {
@@ -53,8 +54,8 @@ fn now() -> Time {
 
 /// `BABYSIT_NOW`, for tests: epoch seconds, or ISO-8601.
 fn moment(text: &str) -> Result<Time, Stop> {
-    let iso = || chrono::DateTime::parse_from_rfc3339(text).ok().map(|at| at.timestamp());
-    text.parse::<i64>().ok().or_else(iso).map(Time).ok_or_else(|| {
+    let epoch = text.parse::<i64>().ok().map(Time);
+    epoch.or_else(|| format::moment(text)).ok_or_else(|| {
         Stop::usage(
             format!("BABYSIT_NOW is `{text}`, which is no moment"),
             "unset it; it is for tests",

@@ -141,6 +141,15 @@ pub enum Command {
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         policies: Vec<String>,
     },
+    /// The campaign on one page for a browser; asks Slurm nothing
+    Report {
+        /// Where to write it; `-` is stdout
+        #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+        out: PathBuf,
+        /// What the cluster is like in the forecast
+        #[arg(long, value_name = "NAME", default_value = "seed")]
+        scenario: String,
+    },
     /// Policies side by side on a simulated cluster; asks Slurm nothing
     Simulate(Simulate),
 }
@@ -231,6 +240,9 @@ pub struct Simulate {
     /// A faster tier does the same work in less time
     #[arg(long)]
     pub by_tier: bool,
+    /// Write it as a page for a browser too; `-` is stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 fn load(text: &str) -> Result<f64, String> {

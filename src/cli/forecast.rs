@@ -1,7 +1,9 @@
 //! `babysit status --forecast`: the rest of the campaign, simulated from where it stands. Reads
 //! shards.toml and the state file only.
 
-use crate::output::forecast::{Forecast, Range, SCHEMA, ShardForecast, text};
+use crate::model::policy::Policy;
+use crate::model::state::State;
+use crate::output::forecast::{Forecast, Range, RowsAt, SCHEMA, ShardForecast, text};
 use crate::study::forecast::{Future, Rest, future, rest};
 use crate::study::many::side_by_side;
 use crate::study::method::by_name;
@@ -17,9 +19,23 @@ const FUTURES: u64 = 200;
 
 pub fn run(cx: &Context, scenario: Scenario) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
-    let policy = &campaign.loaded.policy;
-    let state = cx.look(&campaign)?;
-    let rest = rest(scenario, policy, &state);
+    let seen = forecast(cx, scenario, &campaign.loaded.policy, &cx.look(&campaign)?)?;
+    if cx.talk.json {
+        cx.talk.result_json(&seen)?;
+    } else {
+        cx.talk.result(&text(&seen, cx.talk.width, cx.talk.paint))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The same numbers for whoever shows them.
+pub(super) fn forecast(
+    cx: &Context,
+    scenario: Scenario,
+    policy: &Policy,
+    state: &State,
+) -> Result<Forecast, Stop> {
+    let rest = rest(scenario, policy, state);
     let Some(method) = by_name("now") else {
         return Err(Stop::failed("forecast", "the present policy has no name".to_owned()));
     };
@@ -31,7 +47,7 @@ pub fn run(cx: &Context, scenario: Scenario) -> Result<Exit, Stop> {
     };
     let futures: Vec<Future> = futures.into_iter().flatten().map(|(_, future)| future).collect();
     let name = |i: &usize| policy.shards.get(*i).map(|shard| shard.id.to_string());
-    let seen = Forecast {
+    Ok(Forecast {
         schema: SCHEMA,
         project: policy.project.clone(),
         scenario: rest.setting.scenario.word().to_owned(),
@@ -42,16 +58,26 @@ pub fn run(cx: &Context, scenario: Scenario) -> Result<Exit, Stop> {
             futures.iter().map(|f| f.ends.iter().copied().fold(0.0, f64::max) * 3600.0),
         ),
         cost: range(futures.iter().map(|f| f.costs.iter().sum())),
+        rows_done: rows_done(policy, state, &rest, &futures),
         left_out: rest.left_out.iter().filter_map(name).collect(),
-    };
-    if cx.talk.json {
-        cx.talk.result_json(&seen)?;
-    } else {
-        cx.talk.result(&text(&seen, cx.talk.width, cx.talk.paint))?;
-    }
-    Ok(Exit::Done)
+    })
 }
 
+/// Rows of shards that are done or left out stay as they are.
+fn rows_done(policy: &Policy, state: &State, rest: &Rest, futures: &[Future]) -> Vec<RowsAt> {
+    let pairs = policy.shards.iter().zip(&state.shards);
+    let now: u32 = pairs.map(|(shard, record)| record.progress.rows.min(shard.rows)).sum();
+    let moving: u32 = rest.setting.work.iter().map(|work| work.done).sum();
+    let others = f64::from(now.saturating_sub(moving));
+    let points = futures.iter().map(|future| future.done.len()).max().unwrap_or(0);
+    let at = |n: usize| {
+        // After its end a future stays where it is.
+        let of = |future: &Future| future.done.get(n).or(future.done.last()).copied();
+        let done = range(futures.iter().filter_map(of).map(|rows| others + f64::from(rows)))?;
+        Some(RowsAt { seconds: n as f64 * rest.every.as_f64(), done })
+    };
+    (0..points).filter_map(at).collect()
+}
 fn shards(rest: &Rest, futures: &[Future]) -> Vec<ShardForecast> {
     let one = |(n, (left, work)): (usize, (&crate::study::forecast::Left, _))| {
         let work: &crate::study::setting::ShardWork = work;

@@ -13,7 +13,7 @@ use crate::output::log::{Of, Wanted};
 use crate::store::Lines;
 
 use super::args::Log;
-use super::context::Context;
+use super::context::{Campaign, Context};
 use super::exit::{Exit, Stop};
 use super::target::{self, nearest};
 
@@ -47,6 +47,18 @@ pub fn run(cx: &Context, asked: &Log) -> Result<Exit, Stop> {
         std::thread::sleep(LOOK);
         each(&mut lines, |line| tell(cx, &wanted, &line))?;
     }
+}
+
+/// All that is still there of this project, oldest first.
+pub(super) fn everything(campaign: &Campaign) -> Result<Vec<Value>, Stop> {
+    let project = campaign.loaded.policy.project.clone();
+    let wanted = Wanted { project, ..Wanted::default() };
+    let mut all = Vec::new();
+    each(&mut campaign.store.journal(), |line| {
+        all.extend(wanted.shows(&line).then_some(line));
+        Ok(())
+    })?;
+    Ok(all)
 }
 
 fn each(lines: &mut Lines, mut show: impl FnMut(Value) -> Result<(), Stop>) -> Result<(), Stop> {

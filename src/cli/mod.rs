@@ -17,12 +17,15 @@ mod forecast;
 mod init;
 mod log;
 mod notify;
+mod page;
 mod reconcile;
 mod recording;
 mod repeat;
 mod replay;
+mod report;
 mod screen;
 mod simulate;
+mod simulate_page;
 mod simulate_placement;
 mod simulate_show;
 mod slurm;
@@ -64,6 +67,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Doctor => doctor::run(cx),
         Command::Cron(asked) => cron::run(cx, asked),
         Command::Simulate(args::Simulate { show: true, .. }) => simulate_show::run(cx),
+        Command::Report { out, scenario } => report::run(cx, out, simulate::scenario(scenario)?),
         Command::Simulate(asked) => simulate::run(cx, asked),
         Command::Replay { journal, policies } => replay::run(cx, journal.as_deref(), policies),
         Command::Log(asked) => log::run(cx, asked),

@@ -9,6 +9,7 @@ use std::thread;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::config;
+use crate::output::page::simulate::page;
 use crate::output::simulate::{Difference, Mean, PolicyView, SCHEMA, Simulation, text};
 use crate::study::Ran;
 use crate::study::forecast::rest;
@@ -21,7 +22,8 @@ use crate::study::statistics::Estimate;
 use super::args::Simulate;
 use super::context::Context;
 use super::exit::{Exit, Stop};
-use super::simulate_placement;
+use super::page::{is_stdout, may_write, put};
+use super::{simulate_page, simulate_placement};
 
 pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
     if asked.labs || asked.trace.is_some() {
@@ -30,9 +32,23 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
     let (mut setting, shards_of) = setting(cx, asked)?;
     setting.probe_fails = asked.probe_fails;
     let methods = named(&asked.policies, &METHODS, by_name, |method| method.name)?;
-    let runs =
-        with_bar(cx, asked.seeds, methods.len(), |orders| run_all(&setting, &methods, orders))?;
+    let (runs, pictures) = match &asked.out {
+        None => {
+            let go = |orders: &Orders<'_>| run_all(&setting, &methods, orders);
+            (with_bar(cx, asked.seeds, methods.len(), go)?, Vec::new())
+        }
+        Some(out) => {
+            may_write(out)?;
+            simulate_page::run(cx, &setting, &methods, asked.seeds)?
+        }
+    };
     let seen = view(&setting, shards_of, asked.seeds, &methods, &runs);
+    if let Some(out) = &asked.out {
+        put(cx, out, &page(&seen, &pictures))?;
+        if is_stdout(out) {
+            return Ok(Exit::Done);
+        }
+    }
     if cx.talk.json {
         cx.talk.result_json(&seen)?;
     } else {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::output::page::placement::page;
 use crate::output::placement::{Placement, PlacingView, SCHEMA, WidthView, text};
 use crate::output::simulate::Mean;
 use crate::study::lab_mix::{Arrival, mix};
@@ -14,6 +15,7 @@ use crate::study::waits::{Waits, Width};
 use super::args::Simulate;
 use super::context::Context;
 use super::exit::{Exit, Stop};
+use super::page::{is_stdout, may_write, put};
 use super::simulate::{mean_of, named, with_bar};
 
 /// What the reference figures were made with.
@@ -23,6 +25,9 @@ const DAYS: u32 = 28;
 const TRACE_DAYS: u32 = 30;
 
 pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
+    if let Some(out) = &asked.out {
+        may_write(out)?;
+    }
     let trace = asked.trace.as_deref().map(read).transpose()?;
     let (load, days) = if trace.is_some() { (TRACE_LOAD, TRACE_DAYS) } else { (LOAD, DAYS) };
     let (load, days) = (asked.load.unwrap_or(load), asked.days.unwrap_or(days));
@@ -54,6 +59,12 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
         seeds: runs.first().map_or(0, Vec::len),
         policies: placings.iter().zip(&runs).map(|(placing, runs)| view(placing, runs)).collect(),
     };
+    if let Some(out) = &asked.out {
+        put(cx, out, &page(&seen))?;
+        if is_stdout(out) {
+            return Ok(Exit::Done);
+        }
+    }
     if cx.talk.json {
         cx.talk.result_json(&seen)?;
     } else {

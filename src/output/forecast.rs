@@ -30,8 +30,17 @@ pub struct Forecast {
     pub all_done_in: Option<Range>,
     /// Of these shards, what was spent already included.
     pub cost: Option<Range>,
+    /// Finished rows of all shards, from now until all of these are done.
+    pub rows_done: Vec<RowsAt>,
     /// Shards that wait for a person, or want several GPUs: not in the forecast.
     pub left_out: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RowsAt {
+    /// From now.
+    pub seconds: f64,
+    pub done: Range,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -72,6 +72,27 @@ pub fn clock(at: Time) -> String {
     iso.get(11..16).map_or(iso.clone(), |minutes| format!("{minutes} UTC"))
 }
 
+/// What `iso` wrote; `None` where it is nothing of the kind.
+pub fn moment(text: &str) -> Option<Time> {
+    DateTime::parse_from_rfc3339(text).ok().map(|at| Time(at.timestamp()))
+}
+
+/// `3 Nov 2026, 15:00 UTC`
+pub fn day_and_minute(at: Time) -> String {
+    match DateTime::<Utc>::from_timestamp(at.0, 0) {
+        Some(at) => at.format("%-d %b %Y, %H:%M UTC").to_string(),
+        None => iso(at),
+    }
+}
+
+/// `3 Nov 15:00`, where the year and the zone stand elsewhere.
+pub fn short_day(at: Time) -> String {
+    match DateTime::<Utc>::from_timestamp(at.0, 0) {
+        Some(at) => at.format("%-d %b %H:%M").to_string(),
+        None => iso(at),
+    }
+}
+
 /// `$25`, `$12.30`; an amount per row keeps three digits, since rows cost cents.
 pub fn dollars(amount: Money) -> String {
     format!("${}", plain(amount))
@@ -141,7 +162,7 @@ pub fn one_line(text: &str) -> String {
 
 /// Characters that show nothing and change how others are shown: marks of direction, joiners,
 /// tags. A log line could pass itself off as another one with them.
-fn is_unseen(c: char) -> bool {
+pub(super) fn is_unseen(c: char) -> bool {
     matches!(
         c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -20,6 +20,7 @@ pub mod journal;
 pub mod layout;
 pub mod log;
 pub mod notify;
+pub mod page;
 pub mod paint;
 pub mod placement;
 pub mod plan;

@@ -132,7 +132,7 @@ fn share(view: &PlacingView) -> Vec<Cell> {
     ]
 }
 
-fn number(mean: Option<Mean>, digits: usize) -> String {
+pub(super) fn number(mean: Option<Mean>, digits: usize) -> String {
     mean.map_or("-".to_owned(), |mean| format!("{:.digits$}", mean.mean))
 }
 

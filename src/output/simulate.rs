@@ -127,7 +127,7 @@ fn row(policy: &PolicyView) -> Vec<Cell> {
     ]
 }
 
-fn mean(mean: Option<Mean>, digits: usize) -> String {
+pub(super) fn mean(mean: Option<Mean>, digits: usize) -> String {
     match mean {
         None => "-".to_owned(),
         Some(Mean { mean, plus_minus: None, .. }) => format!("{mean:.digits$}"),
@@ -138,7 +138,7 @@ fn mean(mean: Option<Mean>, digits: usize) -> String {
 }
 
 /// `v4.1 ends 2.8 h before v4 (95 %: 2.3 to 3.3 h)`.
-fn sentence(d: &Difference) -> Option<String> {
+pub(super) fn sentence(d: &Difference) -> Option<String> {
     let Mean { mean, plus_minus, .. } = d.longer_by?;
     let (word, hours) = if mean < 0.0 { ("before", -mean) } else { ("after", mean) };
     let mut text = format!("{} ends {hours:.1} h {word} {}", d.policy, d.against);

@@ -8,7 +8,7 @@ use super::layout::{Cell, Columns, Side, wrap};
 use super::paint::{Paint, Tone};
 use super::spark::{Spark, spark};
 use super::steps::{Step, steps};
-use super::view::{KeptOut, ShardView, Status, Totals};
+use super::view::{KeptOut, LastTick, ShardView, Status, Totals};
 use super::why;
 use super::word::Word;
 
@@ -57,10 +57,7 @@ pub(super) fn head(status: &Status, look: &Look) -> String {
     };
     let record = &tick.record;
     let last = format!("last tick {}", ago(record.at, look.now));
-    let open = |shard: &ShardView| !matches!(shard.state, Word::Done | Word::Cancelled);
-    // A finished campaign needs no cron any more.
-    let dead = look.now.since(record.at) > DEAD_AFTER && status.shards.iter().any(open);
-    let mut out = if dead {
+    let mut out = if is_overdue(status, look.now) {
         let warning = format!("{last}: does cron still run it? (`crontab -l`)");
         format!("{name}   {}\n", paint.put(Tone::Warn, &warning))
     } else {
@@ -89,7 +86,15 @@ pub(super) fn head(status: &Status, look: &Look) -> String {
     out
 }
 
-fn order(shard: &ShardView) -> u8 {
+/// No tick for far too long. A finished campaign needs no cron any more.
+pub(super) fn is_overdue(status: &Status, now: Time) -> bool {
+    let open = |shard: &ShardView| !matches!(shard.state, Word::Done | Word::Cancelled);
+    let late = |tick: &LastTick| now.since(tick.record.at) > DEAD_AFTER;
+    status.last_tick.as_ref().is_some_and(late) && status.shards.iter().any(open)
+}
+
+/// What needs a person first.
+pub(super) fn order(shard: &ShardView) -> u8 {
     match shard.state {
         _ if shard.needs_person => 0,
         Word::Running => 1,

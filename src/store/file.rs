@@ -13,6 +13,9 @@ use super::error::StoreError;
 /// New files: for the user and the group, as far as the umask allows.
 const MODE: u32 = 0o660;
 
+/// Of pages: read by all, as far as the umask allows.
+const PAGE_MODE: u32 = 0o664;
+
 /// On NFS a file that was replaced while it was being opened or read shows as a stale handle; the
 /// next try meets its successor.
 const STALE_TRIES: u32 = 5;
@@ -156,6 +159,27 @@ pub(super) fn restore(path: &Path, aside: &Path, bytes: &[u8]) -> Result<(), Sto
 pub(super) fn replace_cache(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let fresh = write_beside(path, bytes, Sync::No)?;
     rename(&fresh, path)
+}
+
+/// The same for a page that others may read, whoever else writes it at the same time.
+pub(super) fn publish(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    stamp(path)?;
+    let fresh = beside(path, &format!(".{}.tmp", std::process::id()));
+    remove(&fresh)?;
+    let mut file = options()
+        .write(true)
+        .create_new(true)
+        .mode(PAGE_MODE)
+        .open(&fresh)
+        .map_err(StoreError::io("create it", &fresh))?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let placed = written.map_err(StoreError::io("write it", &fresh));
+    let placed = placed.and_then(|()| rename(&fresh, path));
+    if placed.is_err() {
+        // What went wrong is told; half a page is of no use to anybody.
+        remove(&fresh)?;
+    }
+    placed
 }
 
 #[derive(PartialEq, Eq)]

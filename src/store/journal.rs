@@ -68,7 +68,7 @@ pub(super) fn rotate(path: &Path, full: u64) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => return Ok(()),
     }
-    let numbered = |n: u32| beside(path, &format!(".{n}"));
+    let numbered = |n| numbered(path, n);
     for n in (1..KEPT).rev() {
         match std::fs::rename(numbered(n), numbered(n + 1)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -78,8 +78,12 @@ pub(super) fn rotate(path: &Path, full: u64) -> io::Result<()> {
     std::fs::rename(path, numbered(1))
 }
 
+fn numbered(path: &Path, n: u32) -> PathBuf {
+    beside(path, &format!(".{n}"))
+}
+
 /// The last lines, oldest first, from at most `bytes` of the end; what is no JSON is left out.
-fn tail(path: &Path, bytes: u64) -> io::Result<Vec<Value>> {
+pub(super) fn tail(path: &Path, bytes: u64) -> io::Result<Vec<Value>> {
     let mut file: File = match options().read(true).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

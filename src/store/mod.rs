@@ -81,6 +81,11 @@ impl Store {
         Lines::of(self.journal_path())
     }
 
+    /// The newest lines of the journal, oldest first, from at most `bytes` of its end.
+    pub fn journal_tail(&self, bytes: u64) -> io::Result<Vec<serde_json::Value>> {
+        journal::tail(&self.journal_path(), bytes)
+    }
+
     /// Takes the lock, or leaves with `Busy` after about `wait`; zero does not wait at all. Makes
     /// the folder where there is none.
     pub fn lock(&self, wait: Duration) -> Result<Locked, StoreError> {
@@ -147,6 +152,14 @@ impl Store {
             .map_err(StoreError::io("read it", &journal))?;
         Ok(mentions.then_some(journal))
     }
+}
+
+/// Writes a page for people, replaced as a whole; it is no part of the state, so no lock is needed.
+///
+/// # Errors
+/// A folder or anything else that is no regular file is in its place; or it cannot be written.
+pub fn publish(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    file::publish(path, bytes)
 }
 
 /// The store while its lock is held; dropping it gives the lock back.

@@ -10,37 +10,81 @@ use super::path::Path;
 pub fn bound(path: &mut Path, begins: Time, own: u32, limit: Secs, shards: &[Secs]) -> f64 {
     let longest = shards.iter().map(|s| s.0).max().unwrap_or(0);
     let work: i64 = shards.iter().map(|s| s.0).sum();
-    let most = shards.len() as i64;
-    // What is there changes at these moments and stays between them.
     let mut reach = Secs::hours(48).min(limit);
     loop {
-        path.reach(begins + reach);
-        let end = begins + reach;
-        let mut changes: Vec<(Time, i64)> = path
-            .extra
-            .iter()
-            .flat_map(|life| [(life.from, 1), (life.to, -1)])
-            .filter(|(at, _)| *at < end)
-            .collect();
-        changes.sort_unstable();
-        changes.push((end, 0));
-        let (mut left, mut there, mut at) = (work, i64::from(own), begins);
-        for (moment, change) in changes {
-            let gpus = there.min(most);
-            let length = moment.since(at).0;
+        let (mut left, mut at) = (work, begins);
+        for (until, gpus) in stretches(path, begins, own, shards.len(), reach) {
+            let length = until.since(at).0;
             if gpus > 0 && gpus * length >= left {
                 let done = at.since(begins).0 as f64 + left as f64 / gpus as f64;
                 return done.max(longest as f64) / 3600.0;
             }
             left -= gpus * length;
-            there += change;
-            at = at.max(moment);
+            at = until;
         }
         if reach >= limit {
             return f64::INFINITY;
         }
         reach = Secs(reach.0 * 2).min(limit);
     }
+}
+
+/// What is there changes at these moments and stays between them: until when how many GPUs could
+/// work, no more than there are shards.
+fn stretches(
+    path: &mut Path,
+    begins: Time,
+    own: u32,
+    shards: usize,
+    reach: Secs,
+) -> Vec<(Time, i64)> {
+    let end = begins + reach;
+    path.reach(end);
+    let mut changes: Vec<(Time, i64)> = path
+        .extra
+        .iter()
+        .flat_map(|life| [(life.from, 1), (life.to, -1)])
+        .filter(|(at, _)| *at < end)
+        .collect();
+    changes.sort_unstable();
+    changes.push((end, 0));
+    let mut there = i64::from(own);
+    let stretch = |(moment, change): (Time, i64)| {
+        let gpus = there.min(shards as i64);
+        there += change;
+        (moment.max(begins), gpus)
+    };
+    changes.into_iter().map(stretch).collect()
+}
+
+/// GPU-hours of work left, had every GPU that was there always worked: at the beginning, and each
+/// `every` after it until none is left or `limit` is reached.
+pub fn least_left(
+    path: &mut Path,
+    begins: Time,
+    own: u32,
+    limit: Secs,
+    shards: &[Secs],
+    every: Secs,
+) -> Vec<f64> {
+    let work: i64 = shards.iter().map(|s| s.0).sum();
+    let mut curve = vec![work as f64 / 3600.0];
+    let (mut done, mut at) = (0, begins);
+    for (until, gpus) in stretches(path, begins, own, shards.len(), limit) {
+        while at < until {
+            // To the next point of the curve, or to the end of the stretch.
+            let next = (begins + Secs(every.0 * curve.len() as i64)).min(until);
+            done += gpus * next.since(at).0;
+            at = next;
+            if at == begins + Secs(every.0 * curve.len() as i64) {
+                curve.push((work - done).max(0) as f64 / 3600.0);
+            }
+            if done >= work {
+                return curve;
+            }
+        }
+    }
+    curve
 }
 
 #[cfg(test)]
@@ -69,5 +113,21 @@ mod tests {
         let shards = vec![Secs::hours(20); 12];
         let found = bound(&mut path, Time(0), 4, Secs::hours(600), &shards);
         assert!((20.0..45.0).contains(&found), "{found}");
+    }
+
+    #[test]
+    fn the_least_that_is_left_ends_at_the_bound() {
+        for scenario in Scenario::ALL {
+            let shards = vec![Secs::hours(20); 12];
+            let limit = Secs::hours(600);
+            let path = || Path::new(scenario, 3, Time(0), None);
+            let at = bound(&mut path(), Time(0), 4, limit, &shards);
+            let curve = least_left(&mut path(), Time(0), 4, limit, &shards, Secs::hours(1));
+            assert_eq!(curve[0], 240.0);
+            assert!(curve.is_sorted_by(|a, b| a >= b), "{curve:?}");
+            // The longest shard is not in the curve.
+            assert!((curve.len() as f64) <= at + 1.0, "{scenario:?}: {at}");
+            assert!(at <= 20.0 || (curve.len() as f64) >= at - 1.0, "{scenario:?}: {at}");
+        }
     }
 }

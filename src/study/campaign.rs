@@ -5,6 +5,7 @@ use crate::model::observation::Cluster as Seen;
 use crate::model::policy::{Rules, Shard};
 use crate::model::request::Submitted;
 use crate::model::units::{Secs, Time};
+use crate::planning::apply;
 use crate::planning::quiet::{self, Rest};
 use crate::planning::submit::{self, Moment, Way};
 use crate::sim::{Cluster, Command, Event, Fault, Faults, Rng, Stranger};
@@ -15,7 +16,7 @@ use super::conserved;
 use super::measures::{Measures, measure};
 use super::method::Method;
 use super::path::Path;
-use super::setting::{EXTRA_PARTITION, OWN_PARTITION, Setting, ShardWork};
+use super::setting::{EXTRA_PARTITION, OWN_PARTITION, Setting};
 use super::world::{World, read_at};
 
 /// Any moment would do: the hour of the day is the scenario's, not the clock's.
@@ -45,31 +46,9 @@ pub fn run(setting: &Setting, method: &Method, seed: u64) -> Result<Ran, String>
     go(setting, method, seed, true).map(|(ran, _)| ran)
 }
 
-/// Hours until each shard of the setting is done.
-///
-/// # Errors
-/// As of `run`; and a campaign that had not ended after `Setting::limit`.
-pub(super) fn finish_times(
-    setting: &Setting,
-    method: &Method,
-    seed: u64,
-) -> Result<Vec<f64>, String> {
-    let (_, world) = go(setting, method, seed, true)?;
-    let rows = &world.cluster.work;
-    let end = |work: &ShardWork| {
-        let at = rows.finished_at(rows.index_of(&work.id.to_string())?)?;
-        Some(at.since(BEGINS).as_f64() / 3600.0)
-    };
-    let ends: Option<Vec<f64>> = setting.work.iter().map(end).collect();
-    ends.ok_or_else(|| {
-        let hours = setting.limit.0 / 3600;
-        format!("with scenario {} it has not ended after {hours} h", setting.scenario.word())
-    })
-}
-
 /// `leave_out`: cycles in which there is nothing to decide are not run, which changes nothing but
 /// the time it takes. Where probes fail all are run, since each has luck of its own.
-fn go(
+pub(super) fn go(
     setting: &Setting,
     method: &Method,
     seed: u64,
@@ -223,6 +202,8 @@ fn take_up(setting: &Setting, world: &mut World) -> Result<(), String> {
         };
         let way = Way::Queued { kept_off: &[] };
         let submit = submit::request(&moment, &world.state, i, Some(lane), &way);
+        // As a real cycle does: one that is preempted before the first cycle is found by it too.
+        apply::begin(&mut world.state, &submit);
         let answer = world.cluster.door(ME).submit(&submit.request);
         if !matches!(answer, Submitted::Accepted(_)) {
             return Err(format!("{}: {answer:?}", shard.id));

@@ -5,13 +5,13 @@
 
 use crate::model::policy::{Lane, Policy, SubmitMode};
 use crate::model::state::{Gate, State};
-use crate::model::units::Money;
+use crate::model::units::{Money, Secs};
 use crate::planning::lpt::Lpt;
 use crate::planning::measure::{is_done, rows_left};
 use crate::sim::Rng;
 
-use super::campaign::finish_times;
 use super::method::Method;
+use super::picture::finish;
 use super::scenario::Scenario;
 use super::setting::{ROW_CV, Setting, ShardWork};
 
@@ -36,6 +36,8 @@ pub struct Rest {
     pub left: Vec<Left>,
     /// Shards that wait for a person, or for several GPUs, which this model of lanes does not know.
     pub left_out: Vec<usize>,
+    /// Time between two points of a future's rows.
+    pub every: Secs,
 }
 
 /// One possible future: hours and dollars by `Rest::left`.
@@ -43,6 +45,8 @@ pub struct Rest {
 pub struct Future {
     pub ends: Vec<f64>,
     pub costs: Vec<f64>,
+    /// Finished rows of all of them: now, and each `Rest::every` after that until the last row.
+    pub done: Vec<u32>,
 }
 
 /// `state` must have been aligned with `policy`.
@@ -99,7 +103,21 @@ pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
             setting.held = 0;
         }
     }
-    Rest { setting, left, left_out }
+    let every = every(&setting);
+    Rest { setting, left, left_out, every }
+}
+
+/// Points that a usual future's rows are told at.
+const POINTS: i64 = 60;
+
+/// So that a campaign has about that many, whatever its length; whole ticks.
+fn every(setting: &Setting) -> Secs {
+    let hours = |work: &ShardWork| f64::from(work.rows.saturating_sub(work.done)) * work.row_hours;
+    let longest = setting.work.iter().map(hours).fold(0.0, f64::max);
+    let all: f64 = setting.work.iter().map(hours).sum();
+    let about = longest.max(all / f64::from(setting.own_free().max(1)));
+    let about = Secs((about * 3600.0) as i64 / POINTS).min(setting.limit);
+    Secs((about.0 / setting.every.0).max(1) * setting.every.0)
 }
 
 /// # Errors
@@ -118,6 +136,6 @@ pub fn future(rest: &Rest, method: &Method, seed: u64) -> Result<Future, String>
         let more = left.price.unwrap_or(0.0) * f64::from(left.rows) * factor;
         costs.push(left.spent.dollars() + more);
     }
-    let ends = finish_times(&setting, method, seed)?;
-    Ok(Future { ends, costs })
+    let (ends, done) = finish(&setting, method, seed, rest.every)?;
+    Ok(Future { ends, costs, done })
 }

@@ -9,6 +9,7 @@ pub mod many;
 pub mod measures;
 pub mod method;
 mod path;
+pub mod picture;
 pub mod placing;
 pub mod replay;
 pub mod sample;

@@ -1,0 +1,194 @@
+//! Campaigns as they can be drawn: what was left at each moment, and who ran where.
+
+use crate::model::cluster::EndWord;
+use crate::model::policy::Lane;
+use crate::model::units::{Secs, Time};
+
+use super::bound::least_left;
+use super::campaign::{BEGINS, ME, Ran, go};
+use super::method::Method;
+use super::path::Path;
+use super::setting::Setting;
+use super::world::World;
+
+/// GPU-hours of rows left: at the beginning, and each so often after it until the last row.
+pub type Curve = Vec<f64>;
+
+/// One run of a shard, in hours from the beginning.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Place among the setting's shards.
+    pub shard: usize,
+    pub lane: Lane,
+    pub from: f64,
+    pub to: f64,
+    pub end: EndWord,
+}
+
+/// One campaign as it went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    pub curve: Curve,
+    /// What would have been left, had every GPU always worked.
+    pub least: Curve,
+    pub runs: Vec<Run>,
+}
+
+/// # Errors
+/// As of `campaign::run`.
+pub fn run_with_curve(
+    setting: &Setting,
+    method: &Method,
+    seed: u64,
+    every: Secs,
+) -> Result<(Ran, Curve), String> {
+    let (ran, world) = go(setting, method, seed, true)?;
+    let curve = curve(setting, &world, seed, every);
+    Ok((ran, curve))
+}
+
+/// # Errors
+/// As of `campaign::run`.
+pub fn picture(
+    setting: &Setting,
+    method: &Method,
+    seed: u64,
+    every: Secs,
+) -> Result<Picture, String> {
+    let (_, world) = go(setting, method, seed, true)?;
+    let mut path = Path::new(setting.scenario, seed, BEGINS, setting.extra_at_begin());
+    let shortest = setting.shortest(&setting.tables(seed));
+    Ok(Picture {
+        curve: curve(setting, &world, seed, every),
+        least: least_left(&mut path, BEGINS, setting.own_free(), setting.limit, &shortest, every),
+        runs: runs(setting, &world),
+    })
+}
+
+/// What a shard's rows say at a moment, for all shards at each moment until the last row.
+fn each_moment<T>(
+    setting: &Setting,
+    world: &World,
+    every: Secs,
+    at: impl Fn(&[(usize, usize)], Time) -> T,
+) -> Vec<T> {
+    let rows = &world.cluster.work;
+    let pairs: Vec<(usize, usize)> = setting
+        .work
+        .iter()
+        .enumerate()
+        .filter_map(|(n, work)| Some((n, rows.index_of(&work.id.to_string())?)))
+        .collect();
+    let ends = pairs.iter().map(|(_, index)| rows.finished_at(*index).unwrap_or(world.now()));
+    let end = ends.max().unwrap_or(BEGINS);
+    let mut found = Vec::new();
+    let mut moment = BEGINS;
+    loop {
+        found.push(at(&pairs, moment));
+        if moment >= end {
+            return found;
+        }
+        moment = moment + every;
+    }
+}
+
+fn curve(setting: &Setting, world: &World, seed: u64, every: Secs) -> Curve {
+    // By shard: what is left after each number of rows.
+    let left: Vec<Vec<i64>> = setting
+        .tables(seed)
+        .iter()
+        .map(|rows| {
+            let mut left: Vec<i64> = vec![0];
+            for row in rows.iter().rev() {
+                left.push(left.last().copied().unwrap_or(0) + row.0);
+            }
+            left.reverse();
+            left
+        })
+        .collect();
+    let rows = &world.cluster.work;
+    each_moment(setting, world, every, |pairs, moment| {
+        let of = |(n, index): &(usize, usize)| {
+            let done = rows.rows_at(*index, moment) as usize;
+            left.get(*n).and_then(|left| left.get(done)).copied().unwrap_or(0)
+        };
+        pairs.iter().map(of).sum::<i64>() as f64 / 3600.0
+    })
+}
+
+/// Hours until each shard is done, and finished rows of all of them, those before the beginning
+/// included: at the beginning and each `every` after it.
+///
+/// # Errors
+/// As of `campaign::run`; and a campaign that had not ended after `Setting::limit`.
+pub(super) fn finish(
+    setting: &Setting,
+    method: &Method,
+    seed: u64,
+    every: Secs,
+) -> Result<(Vec<f64>, Vec<u32>), String> {
+    let (_, world) = go(setting, method, seed, true)?;
+    let rows = &world.cluster.work;
+    let ends: Option<Vec<f64>> = setting
+        .work
+        .iter()
+        .map(|work| {
+            let at = rows.finished_at(rows.index_of(&work.id.to_string())?)?;
+            Some(at.since(BEGINS).as_f64() / 3600.0)
+        })
+        .collect();
+    let ends = ends.ok_or_else(|| {
+        let hours = setting.limit.0 / 3600;
+        format!("with scenario {} it has not ended after {hours} h", setting.scenario.word())
+    })?;
+    let done = each_moment(setting, &world, every, |pairs, moment| {
+        pairs.iter().map(|(_, index)| rows.rows_at(*index, moment)).sum()
+    });
+    Ok((ends, done))
+}
+
+fn runs(setting: &Setting, world: &World) -> Vec<Run> {
+    let hours = |at: Time| at.since(BEGINS).as_f64() / 3600.0;
+    let mut runs = Vec::new();
+    for job in world.cluster.history().iter().filter(|job| job.user == ME) {
+        let shard = setting.work.iter().position(|work| {
+            let id = &work.id;
+            job.name.contains(&format!(".{}.{}.", id.family, id.shard))
+        });
+        let Some(shard) = shard else { continue };
+        for stay in &job.stays {
+            let Some(started) = stay.started else { continue };
+            let lane = if stay.qos == Lane::Own.word() { Lane::Own } else { Lane::Extra };
+            let (from, to) = (hours(started), hours(stay.ended));
+            runs.push(Run { shard, lane, from, to, end: stay.end });
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::method::by_name;
+    use super::super::scenario::Scenario;
+    use super::*;
+
+    #[test]
+    fn a_picture_is_of_the_same_campaign_as_its_figures() {
+        let setting = Setting::field(Scenario::Seed);
+        let method = by_name("v4.1").expect("a policy");
+        let every = Secs::hours(1);
+        let (ran, curve) = run_with_curve(&setting, &method, 4, every).expect("adds up");
+        let measures = ran.measures.expect("it ends");
+        let seen = picture(&setting, &method, 4, every).expect("adds up");
+        assert_eq!(seen.curve, curve);
+        assert!(curve.is_sorted_by(|a, b| a >= b) && curve.last() == Some(&0.0), "{curve:?}");
+        assert_eq!(curve.len(), measures.makespan.ceil() as usize + 1);
+        let hours: f64 = seen.runs.iter().map(|run| run.to - run.from).sum();
+        assert!((hours - measures.gpu_hours).abs() < 1e-6, "{hours} {}", measures.gpu_hours);
+        let preempted = seen.runs.iter().filter(|run| run.end == EndWord::Preempted).count();
+        assert_eq!(preempted as f64, measures.preemptions);
+        // Nobody can be faster than if every GPU had always worked.
+        let pairs = seen.least.iter().zip(&seen.curve);
+        assert!(pairs.clone().all(|(least, left)| *least <= left + 1.3), "starts: 6 min a shard");
+    }
+}
