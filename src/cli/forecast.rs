@@ -5,21 +5,22 @@ use crate::output::forecast::{Forecast, Range, SCHEMA, ShardForecast, text};
 use crate::study::forecast::{Future, Rest, future, rest};
 use crate::study::many::side_by_side;
 use crate::study::method::by_name;
-use crate::study::scenario::Scenario;
 use crate::study::statistics::quantile;
 
 use super::context::Context;
 use super::exit::{Exit, Stop};
+use super::scenario::Chosen;
 use super::simulate::with_bar;
 
 /// Enough for the ends of a range in which nine of ten lie.
 const FUTURES: u64 = 200;
 
-pub fn run(cx: &Context, scenario: Scenario) -> Result<Exit, Stop> {
+pub fn run(cx: &Context, chosen: &Chosen) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
     let policy = &campaign.loaded.policy;
     let state = cx.look(&campaign)?;
-    let rest = rest(scenario, policy, &state);
+    let mut rest = rest(chosen.scenario.clone(), policy, &state);
+    chosen.apply_around(&mut rest.setting);
     let Some(method) = by_name("now") else {
         return Err(Stop::failed("forecast", "the present policy has no name".to_owned()));
     };
@@ -35,7 +36,7 @@ pub fn run(cx: &Context, scenario: Scenario) -> Result<Exit, Stop> {
         schema: SCHEMA,
         project: policy.project.clone(),
         scenario: rest.setting.scenario.word().to_owned(),
-        scenario_says: rest.setting.scenario.sentence().to_owned(),
+        scenario_says: rest.setting.scenario.sentence().into_owned(),
         futures: futures.len(),
         shards: shards(&rest, &futures),
         all_done_in: range(

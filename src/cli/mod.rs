@@ -20,6 +20,7 @@ mod reconcile;
 mod recording;
 mod repeat;
 mod replay;
+mod scenario;
 mod simulate;
 mod simulate_placement;
 mod slurm;
@@ -45,7 +46,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Tick { dry_run: true } => tick::dry_run(cx),
         Command::Loop { every, until_done } => repeat::run(cx, *every, *until_done),
         Command::Status { forecast: true, scenario, .. } => {
-            forecast::run(cx, simulate::scenario(scenario)?)
+            forecast::run(cx, &scenario::Chosen::of(scenario)?)
         }
         Command::Status { filter, watch: true, .. } => status::watch(cx, filter),
         Command::Status { filter, check, .. } => status::run(cx, filter, *check),

@@ -30,7 +30,7 @@ pub struct Forecast {
     pub all_done_in: Option<Range>,
     /// Of these shards, what was spent already included.
     pub cost: Option<Range>,
-    /// Shards that wait for a person, or want several GPUs: not in the forecast.
+    /// Shards that wait for a person: not in the forecast.
     pub left_out: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ pub fn text(f: &Forecast, width: Option<usize>, paint: Paint) -> String {
         out.push_str("\nnothing is left that moves by itself\n");
     }
     if !f.left_out.is_empty() {
-        let why = "not in it, since they wait for a person or want several GPUs:";
+        let why = "not in it, since they wait for a person:";
         out.push('\n');
         out.push_str(&wrap(&format!("{why} {}", f.left_out.join(", ")), 0, width));
     }

@@ -5,12 +5,14 @@ use crate::model::units::{Secs, Time};
 use super::path::Path;
 
 /// Hours: the longest shard, or the first moment by which the GPUs that were there, no more than
-/// there are shards, could have done all work; whichever is later. It takes visitors for absent
+/// their shards can use, could have done all work; whichever is later. It takes visitors for absent
 /// and rows for splittable, so it is optimistic.
-pub fn bound(path: &mut Path, begins: Time, own: u32, limit: Secs, shards: &[Secs]) -> f64 {
-    let longest = shards.iter().map(|s| s.0).max().unwrap_or(0);
-    let work: i64 = shards.iter().map(|s| s.0).sum();
-    let most = shards.len() as i64;
+///
+/// `shards`: how long each runs, and on how many GPUs.
+pub fn bound(path: &mut Path, begins: Time, own: u32, limit: Secs, shards: &[(Secs, u32)]) -> f64 {
+    let longest = shards.iter().map(|(s, _)| s.0).max().unwrap_or(0);
+    let work: i64 = shards.iter().map(|(s, gpus)| s.0 * i64::from(*gpus)).sum();
+    let most: i64 = shards.iter().map(|(_, gpus)| i64::from(*gpus)).sum();
     // What is there changes at these moments and stays between them.
     let mut reach = Secs::hours(48).min(limit);
     loop {
@@ -50,7 +52,7 @@ mod tests {
 
     fn check(own: u32, hours: &[i64], expected: f64) {
         let mut path = Path::new(Scenario::None, 1, Time(0), None);
-        let shards: Vec<Secs> = hours.iter().map(|h| Secs::hours(*h)).collect();
+        let shards: Vec<_> = hours.iter().map(|h| (Secs::hours(*h), 1)).collect();
         let found = bound(&mut path, Time(0), own, Secs::hours(600), &shards);
         assert!((found - expected).abs() < 1e-9 || found == expected, "{own} {hours:?}: {found}");
     }
@@ -61,12 +63,16 @@ mod tests {
         check(4, &[30, 10, 10], 30.0);
         check(4, &[8, 8], 8.0);
         check(0, &[1], f64::INFINITY);
+        let mut path = Path::new(Scenario::None, 1, Time(0), None);
+        let wide = [(Secs::hours(6), 4), (Secs::hours(10), 1)];
+        let found = bound(&mut path, Time(0), 4, Secs::hours(600), &wide);
+        assert!((found - 10.0).abs() < 1e-9, "{found}");
     }
 
     #[test]
     fn extra_gpus_bring_it_down() {
         let mut path = Path::new(Scenario::Rich, 3, Time(0), None);
-        let shards = vec![Secs::hours(20); 12];
+        let shards = vec![(Secs::hours(20), 1); 12];
         let found = bound(&mut path, Time(0), 4, Secs::hours(600), &shards);
         assert!((20.0..45.0).contains(&found), "{found}");
     }
