@@ -1,7 +1,8 @@
 //! How many campaigns a core simulates in a second: twelve shards for some 60 hours, a tick every
-//! ten minutes. `cargo bench --bench simulate [SEEDS]`; the issues ask for 1 000.
+//! ten minutes. `cargo bench --bench simulate [SEEDS]`; the issues ask for 1 000. Beside it the
+//! model of scripts/reference-lanes, which has no cycle to run, in the same units.
 
-use std::time::Instant;
+use std::process::Command;
 
 use babysit::study::method::METHODS;
 use babysit::study::run;
@@ -13,14 +14,30 @@ fn main() {
     let setting = Setting::field(Scenario::Seed);
     let mut all = 0.0;
     for method in METHODS {
-        let begun = Instant::now();
+        let begun = on_cpu();
         for seed in 1..=seeds {
             run(&setting, &method, seed).expect("it adds up");
         }
-        let took = begun.elapsed().as_secs_f64();
-        println!("{:9} {:7.0} campaigns a second", method.name, seeds as f64 / took);
+        let took = on_cpu() - begun;
+        println!("{:9} {:7.0} campaigns a second of a core", method.name, seeds as f64 / took);
         all += took;
     }
     let count = seeds as f64 * METHODS.len() as f64;
-    println!("{:9} {:7.0} campaigns a second", "all", count / all);
+    let rate = count / all;
+    println!("{:9} {rate:7.0} campaigns a second of a core", "all");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/reference-lanes");
+    #[allow(clippy::disallowed_methods)] // a bench starts what it is compared with
+    let said = Command::new(script).args(["--speed", "--seeds", "60"]).output();
+    let text = said.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned());
+    match text.ok().and_then(|text| text.parse::<f64>().ok()) {
+        Some(python) => println!("reference {python:7.0}, ratio {:.1}", rate / python),
+        None => println!("reference: scripts/reference-lanes did not run"),
+    }
+}
+
+/// Seconds that this thread has been on a CPU: others on the machine do not count.
+fn on_cpu() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    let nanoseconds: f64 = text.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
+    nanoseconds / 1e9
 }

@@ -356,9 +356,29 @@ fn simulate_compares_policies_without_a_cluster() {
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(text.contains("left out: 1") && text.contains("reserve"), "{text}");
 
+    let out = babysit(&["simulate", "--field", "--seeds", "2", "--compare", "v4,now"]);
+    let line = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(line.starts_with("now instead of v4: ends "), "{line}");
+    assert!(line.contains("; costs ") && line.lines().count() == 1, "{line}");
+
+    let ours = "name = \"ours\"\n[extra]\nmean = 2\nlife = \"2h\"\n[row_time]\nfind = \"9m\"\n";
+    std::fs::write(folder.path().join("ours.toml"), ours).expect("written");
+    let args =
+        ["simulate", "--scenario", "ours.toml", "--seeds", "1", "--policies", "now", "--json"];
+    let out = babysit(&args);
+    let seen: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    let says = "2 extra GPUs on average for 2.0 h each, no visitors in own";
+    assert_eq!((&seen["scenario"], &seen["scenario_says"]), (&"ours".into(), &says.into()));
+    std::fs::write(folder.path().join("bad.toml"), ours.replace("find", "fin")).expect("written");
+
     for (args, word) in [
         (&["simulate", "--scenario", "sunny"][..], "none, scarce, seed"),
-        (&["simulate", "--policies", "v5"][..], "own-only, v3, v4"),
+        (&["simulate", "--scenario", "sed"][..], "did you mean \"seed\"?"),
+        (&["simulate", "--scenario", "none.toml"][..], "none.toml"),
+        (&["simulate", "--scenario", "bad.toml"][..], "bad.toml:6: row_time.fin"),
+        (&["simulate", "--compare", "v4"][..], "two policies"),
+        (&["simulate", "--policies", "v4.11"][..], "did you mean \"v4.1\"?"),
+        (&["simulate", "--policies", "none"][..], "own-only, v3, v4"),
         (&["simulate", "--policies", "v4,v4"][..], "named twice"),
         (&["simulate", "--trace", "none.csv"][..], "none.csv"),
         (&["simulate", "--labs", "--policies", "v4"][..], "skip, reserve"),

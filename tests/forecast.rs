@@ -2,7 +2,7 @@
 
 use babysit::config;
 use babysit::model::id::{JobId, Token};
-use babysit::model::policy::{CostIn, Lane, Policy};
+use babysit::model::policy::{CostIn, Lane, Policy, SubmitMode};
 use babysit::model::state::{Attempt, Gate, HeldWhy, Live, Pace, Slot, State};
 use babysit::model::units::{Money, Secs, Time};
 use babysit::study::forecast::{future, rest};
@@ -111,5 +111,29 @@ fn what_runs_now_goes_on_running() {
         let mut ends: Vec<f64> = futures.iter().map(|f| f.ends[n]).collect();
         ends.sort_by(f64::total_cmp);
         assert!(ends[10] < 1.0, "{}: {ends:?}", seen.setting.work[n].id);
+    }
+}
+
+/// A shard of several GPUs waits until own (or extra) has them all, so it takes part in the forecast
+/// and delays those that need the same GPUs.
+#[test]
+fn shards_of_several_gpus_are_part_of_the_forecast() {
+    let (mut policy, mut state) = campaign();
+    let last = policy.shards.len() - 1;
+    policy.shards[last].gpus = 4;
+    policy.shards[last].submit = SubmitMode::Placed;
+    state.shards[last].progress.rows = policy.shards[last].rows / 2;
+    let seen = rest(Scenario::None, &policy, &state);
+    assert_eq!(seen.left_out, [1]);
+    let place = seen.left.iter().position(|left| left.shard == last).expect("it is in");
+    assert_eq!(seen.setting.work[place].gpus, 4);
+    let method = by_name("now").expect("a policy");
+    let hours = f64::from(seen.left[place].rows) * 600.0 / 3600.0;
+    for seed in 1..=10 {
+        let found = future(&seen, &method, seed).expect("it ends").ends[place];
+        assert!(
+            found > hours * 0.6 && found < hours * 4.0 + 10.0,
+            "{found} h for {hours} h of rows"
+        );
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use babysit::model::units::Money;
 use babysit::study::many::{Orders, longer_by, run_all, summary};
 use babysit::study::method::{METHODS, Method, by_name};
 use babysit::study::run;
 use babysit::study::scenario::Scenario;
-use babysit::study::setting::Setting;
+use babysit::study::setting::{Price, Setting};
 
 fn method(name: &str) -> Method {
     by_name(name).expect("a policy")
@@ -26,8 +27,10 @@ fn every_policy_in_every_scenario_conserves_rows_gpu_seconds_and_money() {
     for scenario in Scenario::ALL {
         for method in METHODS {
             for seed in 1..=3 {
-                let setting =
-                    Setting { limit: babysit::model::units::Secs::hours(80), ..small(scenario) };
+                let setting = Setting {
+                    limit: babysit::model::units::Secs::hours(80),
+                    ..small(scenario.clone())
+                };
                 let ran = run(&setting, &method, seed).expect("it adds up");
                 if let Some(m) = ran.measures {
                     assert!(
@@ -105,6 +108,36 @@ fn a_stop_leaves_seeds_that_ran_under_every_policy() {
     assert_eq!(runs.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
     let difference = longer_by(&runs[0], &runs[1]).expect("a pair");
     assert_eq!((difference.n, difference.half), (1, f64::INFINITY));
+}
+
+/// Extra GPUs stand together where a shard wants several, so that it can start in either lane.
+#[test]
+fn shards_of_several_gpus_run_in_both_lanes_and_add_up() {
+    for scenario in [Scenario::None, Scenario::Rich] {
+        let mut setting = small(scenario);
+        setting.work[0].gpus = 4;
+        setting.work[1].gpus = 2;
+        setting.work[1].price = Price::GpuHour(Money(2_000_000_000));
+        for name in ["own-only", "v4.1", "now"] {
+            let ran = run(&setting, &method(name), 2).expect("it adds up");
+            let measures = ran.measures.expect("it ends");
+            assert!(measures.makespan >= ran.bound - 1e-9, "{name}: {ran:?}");
+            // Two GPUs for some hours, and the rows of the others.
+            assert!(measures.cost > Money(10_000_000_000), "{name}: {measures:?}");
+        }
+    }
+}
+
+/// A cap ends a shard's part of the campaign: babysit does not submit it again, and nobody comes.
+#[test]
+fn a_cap_stops_a_shard_and_the_others_end() {
+    let mut setting = small(Scenario::Seed);
+    setting.work[1].cap = Some(Money(1_000_000_000));
+    let measures =
+        run(&setting, &method("v4.1"), 1).expect("it adds up").measures.expect("it ends");
+    assert!((measures.capped - 1.0).abs() < 1e-9, "{measures:?}");
+    let without = run(&small(Scenario::Seed), &method("v4.1"), 1).expect("it adds up");
+    assert!(measures.cost < without.measures.expect("it ends").cost);
 }
 
 /// A reference model gave 1.64, 1.56, 1.46 and 1.38 over many seeds; few seeds are held to the

@@ -29,6 +29,7 @@ fn an_empty_cluster_keeps_nobody_waiting_for_more_than_a_tick() {
     let used = (8.0 * 3.0 + 2.0) / (40.0 * 24.0);
     assert!((seen.utilization - used).abs() < 1e-3, "{seen:?}");
     assert_eq!((seen.reservations, seen.failed), (0, 0));
+    assert!(seen.with_backfill > used && seen.with_backfill < 1.0, "{seen:?}");
 }
 
 /// Both eight-GPU nodes have one long single; then singles come and go faster than eight ever stand

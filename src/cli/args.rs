@@ -204,8 +204,8 @@ pub struct Cron {
 
 #[derive(Debug, Args)]
 pub struct Simulate {
-    /// What the cluster is like: none, scarce, seed, rich, diurnal or flaky
-    #[arg(long, value_name = "NAME", default_value = "seed")]
+    /// What the cluster is like: none, scarce, seed, rich, diurnal, flaky, or a FILE.toml of yours
+    #[arg(long, value_name = "NAME|FILE", default_value = "seed")]
     pub scenario: String,
     /// Campaigns of each policy; the same seed is the same luck for all
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -213,6 +213,9 @@ pub struct Simulate {
     /// own-only, v3, v4, v4.1, now; with --labs or --trace skip, reserve [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub policies: Vec<String>,
+    /// In one line, what policy B would save against policy A
+    #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1, conflicts_with_all = ["policies", "labs", "trace"])]
+    pub compare: Vec<String>,
     /// The rest of the campaign from where it stands, instead of the whole of it
     #[arg(long, conflicts_with_all = ["field", "labs", "trace"])]
     pub from_state: bool,

@@ -7,19 +7,19 @@ use crate::output::forecast::{Forecast, Range, RowsAt, SCHEMA, ShardForecast, te
 use crate::study::forecast::{Future, Rest, future, rest};
 use crate::study::many::side_by_side;
 use crate::study::method::by_name;
-use crate::study::scenario::Scenario;
 use crate::study::statistics::quantile;
 
 use super::context::Context;
 use super::exit::{Exit, Stop};
+use super::scenario::Chosen;
 use super::simulate::with_bar;
 
 /// Enough for the ends of a range in which nine of ten lie.
 const FUTURES: u64 = 200;
 
-pub fn run(cx: &Context, scenario: Scenario) -> Result<Exit, Stop> {
+pub fn run(cx: &Context, chosen: &Chosen) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
-    let seen = forecast(cx, scenario, &campaign.loaded.policy, &cx.look(&campaign)?)?;
+    let seen = forecast(cx, chosen, &campaign.loaded.policy, &cx.look(&campaign)?)?;
     if cx.talk.json {
         cx.talk.result_json(&seen)?;
     } else {
@@ -31,11 +31,12 @@ pub fn run(cx: &Context, scenario: Scenario) -> Result<Exit, Stop> {
 /// The same numbers for whoever shows them.
 pub(super) fn forecast(
     cx: &Context,
-    scenario: Scenario,
+    chosen: &Chosen,
     policy: &Policy,
     state: &State,
 ) -> Result<Forecast, Stop> {
-    let rest = rest(scenario, policy, state);
+    let mut rest = rest(chosen.scenario.clone(), policy, state);
+    chosen.apply_around(&mut rest.setting);
     let Some(method) = by_name("now") else {
         return Err(Stop::failed("forecast", "the present policy has no name".to_owned()));
     };
@@ -51,7 +52,7 @@ pub(super) fn forecast(
         schema: SCHEMA,
         project: policy.project.clone(),
         scenario: rest.setting.scenario.word().to_owned(),
-        scenario_says: rest.setting.scenario.sentence().to_owned(),
+        scenario_says: rest.setting.scenario.sentence().into_owned(),
         futures: futures.len(),
         shards: shards(&rest, &futures),
         all_done_in: range(
@@ -78,6 +79,7 @@ fn rows_done(policy: &Policy, state: &State, rest: &Rest, futures: &[Future]) ->
     };
     (0..points).filter_map(at).collect()
 }
+
 fn shards(rest: &Rest, futures: &[Future]) -> Vec<ShardForecast> {
     let one = |(n, (left, work)): (usize, (&crate::study::forecast::Left, _))| {
         let work: &crate::study::setting::ShardWork = work;

@@ -23,6 +23,7 @@ mod recording;
 mod repeat;
 mod replay;
 mod report;
+mod scenario;
 mod screen;
 mod simulate;
 mod simulate_page;
@@ -51,7 +52,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Tick { dry_run: true } => tick::dry_run(cx),
         Command::Loop { every, until_done } => repeat::run(cx, *every, *until_done),
         Command::Status { forecast: true, scenario, .. } => {
-            forecast::run(cx, simulate::scenario(scenario)?)
+            forecast::run(cx, &scenario::Chosen::of(scenario)?)
         }
         Command::Status { filter, watch: true, .. } => status::watch(cx, filter),
         Command::Status { filter, check, .. } => status::run(cx, filter, *check),
@@ -67,7 +68,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Doctor => doctor::run(cx),
         Command::Cron(asked) => cron::run(cx, asked),
         Command::Simulate(args::Simulate { show: true, .. }) => simulate_show::run(cx),
-        Command::Report { out, scenario } => report::run(cx, out, simulate::scenario(scenario)?),
+        Command::Report { out, scenario } => report::run(cx, out, &scenario::Chosen::of(scenario)?),
         Command::Simulate(asked) => simulate::run(cx, asked),
         Command::Replay { journal, policies } => replay::run(cx, journal.as_deref(), policies),
         Command::Log(asked) => log::run(cx, asked),

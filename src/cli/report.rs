@@ -7,7 +7,6 @@ use serde_json::json;
 
 use crate::output::page::report::{Report, page};
 use crate::output::view;
-use crate::study::scenario::Scenario;
 
 use super::context::Context;
 use super::exit::{Exit, Stop};
@@ -15,6 +14,7 @@ use super::figures::figures;
 use super::forecast::forecast;
 use super::log;
 use super::page::{is_stdout, may_write, put};
+use super::scenario::Chosen;
 
 /// Of more shards that are not done two hundred futures take minutes, and a page should not.
 /// `status --forecast` takes the time.
@@ -22,7 +22,7 @@ const FORECAST_SHARDS: usize = 200;
 
 const SCHEMA: &str = "babysit/report/v1";
 
-pub fn run(cx: &Context, out: &Path, scenario: Scenario) -> Result<Exit, Stop> {
+pub fn run(cx: &Context, out: &Path, chosen: &Chosen) -> Result<Exit, Stop> {
     may_write(out)?;
     let campaign = cx.campaign()?;
     let policy = &campaign.loaded.policy;
@@ -37,7 +37,7 @@ pub fn run(cx: &Context, out: &Path, scenario: Scenario) -> Result<Exit, Stop> {
             cx.talk.aside(&format!("babysit: no forecast for more than {FORECAST_SHARDS} shards"));
             None
         }
-        Some(_) => forecast(cx, scenario, policy, &state).map_or_else(
+        Some(_) => forecast(cx, chosen, policy, &state).map_or_else(
             |stop| {
                 // The page is of use without it.
                 if let Stop::Fault(_, fault) = stop {

@@ -10,12 +10,11 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::config;
 use crate::output::page::simulate::page;
-use crate::output::simulate::{Difference, Mean, PolicyView, SCHEMA, Simulation, text};
+use crate::output::simulate::{Difference, Mean, PolicyView, SCHEMA, Simulation, savings, text};
 use crate::study::Ran;
 use crate::study::forecast::rest;
-use crate::study::many::{Orders, Summary, longer_by, run_all, summary};
+use crate::study::many::{Orders, Summary, longer_by, more, run_all, summary};
 use crate::study::method::{METHODS, Method, by_name};
-use crate::study::scenario::Scenario;
 use crate::study::setting::Setting;
 use crate::study::statistics::Estimate;
 
@@ -23,6 +22,7 @@ use super::args::Simulate;
 use super::context::Context;
 use super::exit::{Exit, Stop};
 use super::page::{is_stdout, may_write, put};
+use super::scenario::Chosen;
 use super::{simulate_page, simulate_placement};
 
 pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
@@ -31,7 +31,13 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
     }
     let (mut setting, shards_of) = setting(cx, asked)?;
     setting.probe_fails = asked.probe_fails;
-    let methods = named(&asked.policies, &METHODS, by_name, |method| method.name)?;
+    let two = match asked.compare.as_slice() {
+        [] => None,
+        [a, b] => Some([a.clone(), b.clone()]),
+        _ => return Err(Stop::usage("--compare takes two policies".into(), "--compare v4.1,now")),
+    };
+    let names = two.as_ref().map_or(asked.policies.as_slice(), |two| two);
+    let methods = named(names, &METHODS, by_name, |method| method.name)?;
     let (runs, pictures) = match &asked.out {
         None => {
             let go = |orders: &Orders<'_>| run_all(&setting, &methods, orders);
@@ -51,6 +57,8 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
     }
     if cx.talk.json {
         cx.talk.result_json(&seen)?;
+    } else if two.is_some() {
+        cx.talk.result(&savings(&seen))?;
     } else {
         cx.talk.result(&text(&seen, cx.talk.width, cx.talk.paint))?;
     }
@@ -59,35 +67,25 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
 
 /// The user's shards where there is a shards.toml, else the field's.
 fn setting(cx: &Context, asked: &Simulate) -> Result<(Setting, String), Stop> {
-    let scenario = scenario(&asked.scenario)?;
-    if asked.from_state {
+    let chosen = Chosen::of(&asked.scenario)?;
+    let scenario = chosen.scenario.clone();
+    let found = config::find(cx.global.config.as_deref(), cx.surroundings);
+    let nothing_named = cx.global.config.is_none() && !asked.from_state;
+    let (mut setting, shards_of) = if asked.field || (found.is_err() && nothing_named) {
+        (Setting::field(scenario), "the field's campaign".to_owned())
+    } else {
         let campaign = cx.campaign()?;
-        let rest = rest(scenario, &campaign.loaded.policy, &cx.look(&campaign)?);
+        let (policy, state) = (&campaign.loaded.policy, cx.look(&campaign)?);
         let path = campaign.loaded.path.display();
-        return Ok((rest.setting, format!("what is left of {path}")));
-    }
-    let field = || (Setting::field(scenario), "the field's campaign".to_owned());
-    if asked.field {
-        return Ok(field());
-    }
-    let path = match config::find(cx.global.config.as_deref(), cx.surroundings) {
-        Ok(path) => path,
-        Err(error) if cx.global.config.is_some() => return Err(error.into()),
-        Err(_) => return Ok(field()),
+        if asked.from_state {
+            let mut rest = rest(scenario, policy, &state);
+            chosen.apply_around(&mut rest.setting);
+            return Ok((rest.setting, format!("what is left of {path}")));
+        }
+        (Setting::of_policy(scenario, policy, &state), path.to_string())
     };
-    let loaded = config::load(&path)?;
-    let setting = Setting::of_policy(scenario, &loaded.policy).map_err(|text| {
-        Stop::usage(text, "simulate --field shows the policies on twelve shards of one GPU")
-    })?;
-    Ok((setting, loaded.path.display().to_string()))
-}
-
-pub(super) fn scenario(word: &str) -> Result<Scenario, Stop> {
-    Scenario::parse(word).ok_or_else(|| {
-        let known: Vec<&str> = Scenario::ALL.iter().map(|s| s.word()).collect();
-        let text = format!("there is no scenario `{word}`");
-        Stop::usage(text, &format!("scenarios: {}", known.join(", ")))
-    })
+    chosen.apply(&mut setting)?;
+    Ok((setting, shards_of))
 }
 
 /// The policies of these names, each once; all where none is named.
@@ -113,7 +111,8 @@ pub(super) fn named<T: Copy>(
         by_name(asked).ok_or_else(|| {
             let known: Vec<&str> = all.iter().map(name).collect();
             let text = format!("there is no policy `{asked}`");
-            Stop::usage(text, &format!("policies: {}", known.join(", ")))
+            let near = config::did_you_mean(asked, known.iter().copied());
+            Stop::usage(text, &near.unwrap_or_else(|| format!("policies: {}", known.join(", "))))
         })
     };
     names.iter().map(one).collect()
@@ -169,17 +168,22 @@ fn view(
     runs: &[Vec<Ran>],
 ) -> Simulation {
     let pairs = || methods.iter().zip(runs);
+    let priced = setting.work.iter().any(|work| work.price.is_known());
     let differences = pairs().enumerate().flat_map(|(n, (method, ran))| {
         pairs().take(n).map(move |(other, against)| Difference {
             policy: method.name.to_owned(),
             against: other.name.to_owned(),
             longer_by: longer_by(ran, against).map(mean_of),
+            dearer_by: priced
+                .then(|| more(ran, against, |m| m.cost.dollars()).map(mean_of))
+                .flatten(),
+            more_rows_lost: more(ran, against, |m| m.lost_rows).map(mean_of),
         })
     });
     Simulation {
         schema: SCHEMA,
         scenario: setting.scenario.word().to_owned(),
-        scenario_says: setting.scenario.sentence().to_owned(),
+        scenario_says: setting.scenario.sentence().into_owned(),
         shards_of,
         shards: setting.work.len(),
         rows: setting.work.iter().map(|work| u64::from(work.rows.saturating_sub(work.done))).sum(),
@@ -191,11 +195,11 @@ fn view(
         seeds_asked: asked,
         seeds: runs.first().map_or(0, Vec::len),
         differences: differences.collect(),
-        policies: pairs().map(|(method, ran)| policy(method, summary(ran))).collect(),
+        policies: pairs().map(|(method, ran)| policy(method, summary(ran), priced)).collect(),
     }
 }
 
-fn policy(method: &Method, s: Summary) -> PolicyView {
+fn policy(method: &Method, s: Summary, priced: bool) -> PolicyView {
     PolicyView {
         name: method.name.to_owned(),
         says: method.sentence.to_owned(),
@@ -209,7 +213,8 @@ fn policy(method: &Method, s: Summary) -> PolicyView {
         lost_rows: s.lost_rows.map(mean_of),
         idle_gpu_hours: s.idle.map(mean_of),
         gpu_hours: s.gpu_hours.map(mean_of),
-        cost: s.cost.map(mean_of),
+        cost: s.cost.filter(|_| priced).map(mean_of),
+        stopped_by_cap: s.capped.map(mean_of),
         wait_of_others: s.others_wait.map(mean_of),
     }
 }

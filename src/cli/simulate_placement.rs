@@ -97,6 +97,7 @@ fn view(placing: &Placing, runs: &[(u64, Waits)]) -> PlacingView {
         says: placing.sentence.to_owned(),
         waits: widths.into_iter().map(|gpus| width(gpus, runs)).collect(),
         utilization: over(&|w| w.utilization),
+        with_backfill: over(&|w| w.with_backfill),
         idle: over(&|w| w.idle),
         reserved_in_vain: over(&|w| w.failed_share),
         reservations: over(&|w| f64::from(w.reservations)),

@@ -89,8 +89,33 @@ pub(super) const SHARD: &[&str] = &[
 pub(super) const DONE: &[&str] = &["glob", "jsonl", "key"];
 pub(super) const COST: &[&str] = &["jsonl", "field", "gpu_hour"];
 
+/// The same for a scenario file of `simulate`.
+pub const SCENARIO_SECTIONS: &[(&str, &[&str])] = &[
+    ("", SCENARIO),
+    ("own", SCENARIO_OWN),
+    ("extra", SCENARIO_EXTRA),
+    ("visitors", SCENARIO_VISITORS),
+];
+
+pub(super) const SCENARIO: &[&str] = &[
+    "name",
+    "says",
+    "begins",
+    "tick_every",
+    "never_after",
+    "start",
+    "row_spread",
+    "own",
+    "extra",
+    "visitors",
+    "row_time",
+];
+pub(super) const SCENARIO_OWN: &[&str] = &["gpus", "held"];
+pub(super) const SCENARIO_EXTRA: &[&str] = &["mean", "life", "at_begin", "by_hour"];
+pub(super) const SCENARIO_VISITORS: &[&str] = &["per_hour", "stay"];
+
 /// `did you mean "gpus"?`, where some candidate is near enough to be a slip of the hand.
-pub(super) fn did_you_mean<'a>(
+pub fn did_you_mean<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
@@ -108,7 +133,10 @@ pub(super) fn did_you_mean<'a>(
 /// The hint for an unknown key: a near one of this section, else the section that has it.
 pub(super) fn unknown_key_hint(word: &str, known: &[&str]) -> Option<String> {
     did_you_mean(word, known.iter().copied()).or_else(|| {
-        let homes: Vec<String> = SECTIONS
+        // Of the grammar that this section is of: other files have other homes.
+        let of_scenario = SCENARIO_SECTIONS.iter().any(|(_, keys)| *keys == known);
+        let sections = if of_scenario { SCENARIO_SECTIONS } else { SECTIONS };
+        let homes: Vec<String> = sections
             .iter()
             .filter(|(_, keys)| keys.contains(&word))
             .map(|(section, _)| match *section {

@@ -11,6 +11,7 @@ mod files;
 mod keys;
 mod layers;
 mod sbatch_args;
+mod scenario;
 mod sections;
 mod shards;
 mod surroundings;
@@ -31,7 +32,8 @@ use sbatch_args::Laned;
 pub use clashes::user_faults;
 pub use fault::{Fault, Faults};
 pub use files::{FileFaults, file_faults};
-pub use keys::SECTIONS;
+pub use keys::{SCENARIO_SECTIONS, SECTIONS, did_you_mean};
+pub use scenario::{ScenarioFile, scenario};
 pub use surroundings::{FILE_NAME, PlaceError, Surroundings, find, state_path};
 pub use values::units as length;
 
@@ -76,48 +78,72 @@ const MOST_BYTES: u64 = 4 << 20;
 /// # Errors
 /// Everything that is wrong with it, by line.
 pub fn load(path: &Path) -> Result<Loaded, Faults> {
-    let whole = |text: String, hint: &str| {
-        let fault = Fault { line: None, key: String::new(), text, hint: Some(hint.to_owned()) };
-        Faults::new(path, vec![fault])
-    };
-    let absolute = std::path::absolute(path).map_err(|e| {
-        whole(format!("has no absolute path: {e}"), "name the file by its full path")
-    })?;
-    let bytes = read(&absolute).map_err(|e| {
-        whole(format!("cannot be read: {e}"), "correct the path or its permissions")
-    })?;
-    if bytes.len() as u64 > MOST_BYTES {
-        let text = format!("is larger than {} MiB, so it is no shards.toml", MOST_BYTES >> 20);
-        return Err(whole(text, "correct the path"));
-    }
-    let text = std::str::from_utf8(&bytes).map_err(|e| {
-        let before = bytes.get(..e.valid_up_to()).unwrap_or_default();
-        let line = before.iter().filter(|b| **b == b'\n').count() + 1;
-        let mut faults = whole("is not UTF-8 here".to_owned(), "save the file as UTF-8");
-        faults.faults.iter_mut().for_each(|f| f.line = Some(line));
-        faults
-    })?;
+    let text = text_of(path)?;
+    let absolute = absolute(path)?;
     let base = absolute.parent().unwrap_or(Path::new("/"));
     // Patterns are text, so the folder in front of them has to be.
     let Some(base_text) = base.to_str() else {
         return Err(whole(
+            path,
             "is in a folder whose name is not UTF-8".to_owned(),
             "rename the folder",
         ));
     };
+    let base_pattern = globset::escape(base_text);
+    let ((policy, state), sink) =
+        parsed(path, &text, |table, sink| resolve(table, base, &base_pattern, sink))?;
+    let mut warnings = sink.warnings;
+    fault::in_order(&mut warnings);
+    Ok(Loaded { policy, path: absolute, state, warnings, lines: sink.lines })
+}
+
+/// A fault of the file as a whole.
+fn whole(path: &Path, text: String, hint: &str) -> Faults {
+    let fault = Fault { line: None, key: String::new(), text, hint: Some(hint.to_owned()) };
+    Faults::new(path, vec![fault])
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Faults> {
+    std::path::absolute(path).map_err(|e| {
+        whole(path, format!("has no absolute path: {e}"), "name the file by its full path")
+    })
+}
+
+fn text_of(path: &Path) -> Result<String, Faults> {
+    let bytes = read(&absolute(path)?).map_err(|e| {
+        whole(path, format!("cannot be read: {e}"), "correct the path or its permissions")
+    })?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let text = format!("is larger than {} MiB, so it is no {name}", MOST_BYTES >> 20);
+        return Err(whole(path, text, "correct the path"));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let before = e.as_bytes().get(..e.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+        let mut faults = whole(path, "is not UTF-8 here".to_owned(), "save the file as UTF-8");
+        faults.faults.iter_mut().for_each(|f| f.line = Some(line));
+        faults
+    })
+}
+
+/// What `read` makes of the document, or every fault of it.
+fn parsed<T>(
+    path: &Path,
+    text: &str,
+    read: impl FnOnce(&DeTable<'_>, &mut Sink) -> T,
+) -> Result<(T, Sink), Faults> {
     let mut sink = Sink::new(text);
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         return Err(Faults::new(path, syntax(text, &sink, &errors)));
     }
     sink.index("", table.get_ref());
-    let (policy, state) = resolve(table.get_ref(), base, &globset::escape(base_text), &mut sink);
+    let value = read(table.get_ref(), &mut sink);
     if !sink.faults.is_empty() {
         return Err(Faults::new(path, sink.faults));
     }
-    let mut warnings = sink.warnings;
-    fault::in_order(&mut warnings);
-    Ok(Loaded { policy, path: absolute, state, warnings, lines: sink.lines })
+    Ok((value, sink))
 }
 
 /// One byte more than there may be at most, whatever is under that name: a log, a device.

@@ -97,7 +97,7 @@ pub(super) fn whole(value: &DeValue<'_>, least: u32, most: u32) -> Parsed<u32> {
     }
 }
 
-fn number(value: &DeValue<'_>) -> Parsed<f64> {
+pub(super) fn number(value: &DeValue<'_>) -> Parsed<f64> {
     match value {
         DeValue::Integer(_) => integer(value).map(|n| n as f64),
         DeValue::Float(n) => match n.as_str().parse::<f64>() {

@@ -32,7 +32,7 @@ pub struct Forecast {
     pub cost: Option<Range>,
     /// Finished rows of all shards, from now until all of these are done.
     pub rows_done: Vec<RowsAt>,
-    /// Shards that wait for a person, or want several GPUs: not in the forecast.
+    /// Shards that wait for a person: not in the forecast.
     pub left_out: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub fn text(f: &Forecast, width: Option<usize>, paint: Paint) -> String {
         out.push_str("\nnothing is left that moves by itself\n");
     }
     if !f.left_out.is_empty() {
-        let why = "not in it, since they wait for a person or want several GPUs:";
+        let why = "not in it, since they wait for a person:";
         out.push('\n');
         out.push_str(&wrap(&format!("{why} {}", f.left_out.join(", ")), 0, width));
     }

@@ -34,7 +34,9 @@ pub struct PlacingView {
     /// By width, all widths last.
     pub waits: Vec<WidthView>,
     pub utilization: Option<Mean>,
-    /// What backfill could have used, reserved GPUs included.
+    /// With what an LLM server could have done on GPUs that stood idle.
+    pub with_backfill: Option<Mean>,
+    /// Not used by the labs, reserved GPUs included.
     pub idle: Option<Mean>,
     /// Reserved without leading to a start.
     pub reserved_in_vain: Option<Mean>,
@@ -90,6 +92,7 @@ pub fn text(p: &Placement, width: Option<usize>, paint: Paint) -> String {
         heads: vec![
             ("POLICY", Side::Left),
             ("USED", Side::Right),
+            ("AND BACKFILL", Side::Right),
             ("IDLE", Side::Right),
             ("RESERVED IN VAIN", Side::Right),
             ("RESERVATIONS", Side::Right),
@@ -123,6 +126,7 @@ fn share(view: &PlacingView) -> Vec<Cell> {
     vec![
         Cell::tone(view.name.clone(), Tone::Strong),
         Cell::new(percent(view.utilization)),
+        Cell::new(percent(view.with_backfill)),
         Cell::new(percent(view.idle)),
         Cell::new(percent(view.reserved_in_vain)),
         Cell::new(number(view.reservations, 1)),

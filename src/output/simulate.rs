@@ -54,16 +54,22 @@ pub struct PolicyView {
     /// GPU-hours that stood idle while a shard waited.
     pub idle_gpu_hours: Option<Mean>,
     pub gpu_hours: Option<Mean>,
+    /// `null` where no price is known.
     pub cost: Option<Mean>,
+    /// Shards that their cap stopped; they count as ended there.
+    pub stopped_by_cap: Option<Mean>,
     pub wait_of_others: Option<Mean>,
 }
 
-/// The same seeds under two policies: how much longer the first took.
+/// The same seeds under two policies: what the first took more than the second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
     pub policy: String,
     pub against: String,
     pub longer_by: Option<Mean>,
+    /// Dollars; `null` where no price is known.
+    pub dearer_by: Option<Mean>,
+    pub more_rows_lost: Option<Mean>,
 }
 
 pub fn text(s: &Simulation, width: Option<usize>, paint: Paint) -> String {
@@ -101,12 +107,72 @@ pub fn text(s: &Simulation, width: Option<usize>, paint: Paint) -> String {
         rows: s.policies.iter().map(row).collect(),
     };
     out.push_str(&columns.render(None, paint));
+    for policy in &s.policies {
+        if let Some(capped) = policy.stopped_by_cap.filter(|capped| capped.mean > 0.0) {
+            let line = format!("{}: a cap stops {:.1} shards", policy.name, capped.mean);
+            out.push_str(&wrap(&line, 0, width));
+        }
+    }
     let told: Vec<String> = s.differences.iter().filter_map(sentence).collect();
     if !told.is_empty() {
         out.push('\n');
         told.iter().for_each(|line| out.push_str(&wrap(line, 0, width)));
     }
     out
+}
+
+/// `now instead of v4.1: ends 2.1 h earlier (95 %: 1.6 to 2.6 h); ...`. The difference is that of
+/// the last policy against the first.
+pub fn savings(s: &Simulation) -> String {
+    let Some(d) = s.differences.first().filter(|_| s.seeds > 0) else {
+        return "no campaign was finished\n".to_owned();
+    };
+    let never: usize = s.policies.iter().map(|policy| policy.never_ended).sum();
+    let mut parts = vec![
+        saved(d.longer_by, "earlier", "later", |n| format!("{n:.1} h"))
+            .map(|text| format!("ends {text}")),
+        match d.dearer_by {
+            Some(_) => saved(d.dearer_by, "less", "more", |n| format!("${n:.2}"))
+                .map(|text| format!("costs {text}")),
+            None => Some("no price is known".to_owned()),
+        },
+        saved(d.more_rows_lost, "fewer", "more", |n| format!("{n:.1}"))
+            .map(|text| format!("rows lost to preemptions: {text}")),
+    ];
+    if never > 0 {
+        parts.push(Some(format!("{never} campaigns never ended and are left out")));
+    }
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!(
+        "{} instead of {}: {} ({} seeds, scenario {}, {})\n",
+        d.policy,
+        d.against,
+        parts.join("; "),
+        s.seeds,
+        s.scenario,
+        s.shards_of
+    )
+}
+
+/// `2.1 h earlier (95 %: 1.6 to 2.6 h)`; `mean` is what the new one takes more.
+fn saved(mean: Option<Mean>, less: &str, more: &str, shown: fn(f64) -> String) -> Option<String> {
+    let Mean { mean, plus_minus, .. } = mean?;
+    let (word, size) = if mean > 0.0 { (more, mean) } else { (less, -mean) };
+    Some(match plus_minus {
+        Some(half) if half == 0.0 && mean == 0.0 => "the same".to_owned(),
+        Some(half) if half > size => {
+            format!("{} {word} (±{}: not told apart)", shown(size), shown(half))
+        }
+        Some(half) => {
+            format!(
+                "{} {word} (95 %: {} to {})",
+                shown(size),
+                shown(size - half),
+                shown(size + half)
+            )
+        }
+        None => format!("{} {word}", shown(size)),
+    })
 }
 
 fn row(policy: &PolicyView) -> Vec<Cell> {
@@ -160,7 +226,13 @@ mod tests {
 
     fn difference(mean: f64, half: Option<f64>) -> Option<String> {
         let longer_by = Some(Mean { mean, plus_minus: half, n: 9 });
-        sentence(&Difference { policy: "v4.1".into(), against: "v4".into(), longer_by })
+        sentence(&Difference {
+            policy: "v4.1".into(),
+            against: "v4".into(),
+            longer_by,
+            dearer_by: None,
+            more_rows_lost: None,
+        })
     }
 
     #[test]
@@ -169,7 +241,13 @@ mod tests {
         assert_eq!(told(-2.8, Some(0.5)), "v4.1 ends 2.8 h before v4 (95 %: 2.3 to 3.3 h)");
         assert_eq!(told(1.0, None), "v4.1 ends 1.0 h after v4");
         assert!(told(0.1, Some(0.5)).contains("do not tell the two apart"));
-        let none = Difference { policy: "a".into(), against: "b".into(), longer_by: None };
+        let none = Difference {
+            policy: "a".into(),
+            against: "b".into(),
+            longer_by: None,
+            dearer_by: None,
+            more_rows_lost: None,
+        };
         assert_eq!(sentence(&none), None);
     }
 }

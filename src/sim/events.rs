@@ -83,6 +83,12 @@ pub enum Event {
         model: String,
         count: u32,
     },
+    /// So many more (or fewer) than there are.
+    GpusBy {
+        node: String,
+        model: String,
+        by: i32,
+    },
     Accounting(Accounting),
     Controller(Controller),
 }
@@ -108,6 +114,12 @@ impl<W: Work> Cluster<W> {
             Event::GpuComes { node, model } => self.gpu_comes(&node, &model),
             Event::GpuGoes { node } => self.gpu_goes(&node)?,
             Event::Gpus { node, model, count } => self.set_gpus(&node, &model, count)?,
+            Event::GpusBy { node, model, by } => {
+                let place = self.known_node(&node)?;
+                let there = self.nodes.get(place).and_then(|host| host.gpus_of(&model));
+                let there = there.ok_or_else(|| format!("no {model} on node {node}"))?;
+                self.set_gpus(&node, &model, there.saturating_add_signed(by))?;
+            }
             Event::Accounting(accounting) => self.site.accounting = accounting,
             Event::Controller(controller) => self.controller(controller),
         }

@@ -42,6 +42,11 @@ pub struct SimNode {
 pub type Taken = Vec<(usize, u32)>;
 
 impl SimNode {
+    /// GPUs of a model, taken or not; `None` where it has no such model.
+    pub fn gpus_of(&self, model: &str) -> Option<u32> {
+        self.gpus.iter().find(|gpus| gpus.model == model).map(|gpus| gpus.count)
+    }
+
     /// Would it fit on this node if nobody else were there?
     pub fn could_hold(&self, ask: &Ask) -> bool {
         ask.cpus <= self.cpus && ask.mem <= self.mem && pick(ask, &self.gpus, |g| g.count).is_some()

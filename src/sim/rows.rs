@@ -113,6 +113,11 @@ impl Rows {
         (table.done.len() >= table.total()).then(|| table.done.last().copied())?
     }
 
+    /// When the last row so far was finished.
+    pub fn last_row_at(&self, index: usize) -> Option<Time> {
+        self.tables.get(index)?.done.last().copied()
+    }
+
     /// Rows in flight that were lost when a run was ended.
     pub fn lost(&self, index: usize) -> u32 {
         self.tables.get(index).map_or(0, |table| table.lost)

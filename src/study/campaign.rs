@@ -1,11 +1,14 @@
 //! One campaign under one policy and one seed: the real tick on the simulated cluster.
 
-use crate::engine::Outcome as TickOutcome;
+use crate::engine::{Outcome as TickOutcome, Report};
 use crate::model::observation::Cluster as Seen;
 use crate::model::policy::{Rules, Shard};
 use crate::model::request::Submitted;
+use crate::model::state::ShardRecord;
 use crate::model::units::{Secs, Time};
 use crate::planning::apply;
+use crate::planning::event::{Event as Happened, What};
+use crate::planning::plan::{Action, Purpose};
 use crate::planning::quiet::{self, Rest};
 use crate::planning::submit::{self, Moment, Way};
 use crate::sim::{Cluster, Command, Event, Fault, Faults, Rng, Stranger};
@@ -28,6 +31,8 @@ pub(super) const ME: &str = "me";
 pub(super) const VISITOR: &str = "visitor";
 const HOLDER: &str = "holder";
 const MODEL: &str = "gpu";
+/// The node on which extra GPUs come and go where some shard wants several of them.
+const TOGETHER: &str = "x";
 
 /// What became of one campaign.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,11 +60,11 @@ pub(super) fn go(
     leave_out: bool,
 ) -> Result<(Ran, World), String> {
     let tables = setting.tables(seed);
-    let mut path = Path::new(setting.scenario, seed, BEGINS, setting.extra_at_begin());
+    let mut path = Path::new(setting.scenario.clone(), seed, BEGINS, setting.extra_at_begin());
     let shortest = setting.shortest(&tables);
     let bound = bound(&mut path.clone(), BEGINS, setting.own_free(), setting.limit, &shortest);
     let mut world = world(setting, method, seed, &tables)?;
-    let mut fed = Fed::default();
+    let mut fed = Fed { together: setting.is_wide(), ..Fed::default() };
     if setting.runs_already() {
         let now = world.now();
         fed.feed(&mut path, &mut world.cluster, now);
@@ -78,11 +83,13 @@ pub(super) fn go(
                 return Err(format!("seed {seed}, {}: a tick failed: {why}", method.name));
             }
             world.journal.clear();
-            if world.state.shards.iter().all(|r| r.finished.is_some() && r.live().is_none()) {
+            // One that its cap has stopped waits for a person, and nobody comes.
+            let over = |r: &ShardRecord| r.finished.is_some() || r.over_cap.is_some();
+            if world.state.shards.iter().all(|r| over(r) && r.live().is_none()) {
                 break true;
             }
             if leave_out {
-                quiet.after(&world);
+                quiet.after(&world, &report);
             }
         }
         if world.now().since(BEGINS) >= setting.limit {
@@ -128,7 +135,21 @@ impl Quiet {
         }
     }
 
-    fn after(&mut self, world: &World) {
+    fn after(&mut self, world: &World, report: &Report) {
+        // A cycle that only moved jobs has read the queue again and knows all that it changed itself.
+        // Not where longest go first: the order within a lane is seen to once a job is in it.
+        let moved =
+            |action: &Action| matches!(action, Action::Update { purpose: Purpose::Move(_), .. });
+        let failed = |event: &Happened| {
+            matches!(event.what, What::MoveRefused { .. } | What::MoveUnanswered { .. })
+        };
+        if !world.policy.rules.lanes.longest_first
+            && !report.plan.actions.is_empty()
+            && report.plan.actions.iter().all(moved)
+            && !report.events.iter().any(failed)
+        {
+            self.changes = self.count(world);
+        }
         self.rest = quiet::rest(&world.policy, &world.state, self.me, world.now());
     }
 
@@ -156,8 +177,8 @@ fn world(
 ) -> Result<World, String> {
     let mut cluster = Cluster::at(BEGINS)
         .node_in(OWN_PARTITION, "own", &[(MODEL, setting.own)])
-        // An extra GPU that is never there: jobs may wait for one even while there is none.
-        .node_in(EXTRA_PARTITION, "later", &[(MODEL, 1)])
+        // Extra GPUs that are never there: jobs may wait for some even while there are none.
+        .node_in(EXTRA_PARTITION, "later", &[(MODEL, setting.widest())])
         .qos("extra", 10, None, &[])
         .qos("own", PRIORITY, Some(setting.own), &[])
         .site(|site| {
@@ -166,6 +187,9 @@ fn world(
             site.age_weight = (site.age_max.0 / 60).max(1) as u64;
         });
     cluster.drain("later")?;
+    if setting.is_wide() {
+        cluster = cluster.node_in(EXTRA_PARTITION, TOGETHER, &[(MODEL, 0)]);
+    }
     if setting.probe_fails > 0.0 {
         let probes = Faults::seeded(seed).rate(Command::Squeue, setting.probe_fails);
         cluster = cluster.faulty(probes.only(&[Fault::Error]));
@@ -176,7 +200,7 @@ fn world(
     }
     cluster.advance(10);
     for (work, rows) in setting.work.iter().zip(tables) {
-        cluster.work.add(&work.id.to_string(), Setting::table(work, rows, BEGINS));
+        cluster.work.add(&work.id.to_string(), setting.table(work, rows, BEGINS));
     }
     let park = method.park.unwrap_or(setting.park);
     let rules = Rules { lanes: method.rules, ..Rules::default() };
@@ -234,6 +258,8 @@ fn order(shards: usize, seed: u64) -> Vec<usize> {
 /// What of the path the cluster knows already.
 #[derive(Default)]
 struct Fed {
+    /// All extra GPUs are on one node, else each is a node of its own.
+    together: bool,
     until: Option<Time>,
     lives: usize,
     visits: usize,
@@ -248,6 +274,12 @@ impl Fed {
         path.reach(until);
         self.until = Some(until);
         for life in path.extra.iter().skip(self.lives) {
+            if self.together {
+                let by = |by| Event::GpusBy { node: TOGETHER.into(), model: MODEL.into(), by };
+                cluster.plan(life.from, by(1));
+                cluster.plan(life.to, by(-1));
+                continue;
+            }
             let node = format!("x{}", life.place);
             cluster.plan(life.from, Event::GpuComes { node: node.clone(), model: MODEL.into() });
             cluster.plan(life.to, Event::GpuGoes { node });
@@ -277,7 +309,7 @@ mod tests {
         for scenario in Scenario::ALL {
             for method in METHODS {
                 for seed in 1..=1 {
-                    let mut setting = Setting::field(scenario);
+                    let mut setting = Setting::field(scenario.clone());
                     setting.limit = Secs::hours(60);
                     let run = |leave_out| go(&setting, &method, seed, leave_out).expect("adds up");
                     let ((all, every), (some, fewer)) = (run(false), run(true));

@@ -1,10 +1,10 @@
 //! What must add up after every campaign: rows, GPU-seconds, money.
 
-use crate::model::units::{GpuSeconds, Money, Secs};
+use crate::model::units::{GpuSeconds, Money, Secs, Usage};
 use crate::sim::Job;
 
 use super::campaign::ME;
-use super::setting::Setting;
+use super::setting::{Price, Setting};
 use super::world::World;
 
 /// # Errors
@@ -33,29 +33,52 @@ pub fn check(
         if rows.redone(index) > 0 {
             return Err(format!("{}: {} rows were done twice", work.id, rows.redone(index)));
         }
-        if ended && done != work.rows {
-            return Err(format!("{}: ended with {done} of {} rows", work.id, work.rows));
-        }
-        let spent = Money(work.price.0 * i64::from(done));
         let record = world.state.shards.iter().find(|record| record.id == work.id);
         let Some(record) = record else {
             return Err(format!("{}: its record is gone", work.id));
+        };
+        if ended && done != work.rows && record.over_cap.is_none() {
+            return Err(format!("{}: ended with {done} of {} rows", work.id, work.rows));
+        }
+        if ended && done != record.progress.rows {
+            let seen = record.progress.rows;
+            return Err(format!("{}: {done} rows done, {seen} recorded", work.id));
+        }
+        let spent = match work.price {
+            Price::Row(price) => Money(price.0 * i64::from(done)),
+            Price::GpuHour(price) => {
+                Money((i128::from(record.ran.0) * i128::from(price.0) / 3600) as i64)
+            }
         };
         if ended && record.progress.spent != Some(spent) {
             let seen = record.progress.spent;
             return Err(format!("{}: spent {spent}, recorded {seen:?}", work.id));
         }
         let new = done.saturating_sub(work.done) as usize;
-        worked += times.iter().skip(work.done as usize).take(new).map(|t| t.0).sum::<i64>();
+        let took = times.iter().skip(work.done as usize).take(new).map(|t| t.0).sum::<i64>();
+        worked += took * i64::from(work.gpus);
         lost += rows.lost(index);
     }
-    if !ended {
-        return Ok(());
-    }
     let ours = |job: &Job| job.user == ME;
+    if !ended {
+        // What still runs is charged at its end; what ended was charged once at most.
+        let ran = world.cluster.gpu_seconds(ours);
+        let charges = world.state.shards.iter().flat_map(|record| &record.charges);
+        let charged: u64 = charges.map(|charge| charge.gpu_seconds.0).sum();
+        return match charged <= ran.0 {
+            true => Ok(()),
+            false => Err(format!("{charged} GPU-seconds charged, {} run", ran.0)),
+        };
+    }
     let ran = world.cluster.gpu_seconds(ours);
     let mut recorded = GpuSeconds::default();
     world.state.shards.iter().for_each(|record| recorded += record.ran);
+    let usage: Usage = world.state.labs.values().map(|lab| lab.usage).sum();
+    let weighed = world.state.shards.iter().flat_map(|record| &record.charges);
+    let weighed: Usage = weighed.map(|c| c.gpu_seconds.weighted(c.weight)).sum();
+    if usage != weighed {
+        return Err(format!("usage of the labs is {usage:?}, their charges are {weighed:?}"));
+    }
     let mut charged = GpuSeconds::default();
     world.state.shards.iter().flat_map(|r| &r.charges).for_each(|c| charged += c.gpu_seconds);
     if ran != recorded || ran != charged {

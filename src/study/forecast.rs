@@ -3,7 +3,7 @@
 //!
 //! Rates are what was measured so far, and as uncertain as the few rows behind them make them.
 
-use crate::model::policy::{Lane, Policy, SubmitMode};
+use crate::model::policy::{Lane, Policy};
 use crate::model::state::{Gate, State};
 use crate::model::units::{Money, Secs};
 use crate::planning::lpt::Lpt;
@@ -13,7 +13,7 @@ use crate::sim::Rng;
 use super::method::Method;
 use super::picture::finish;
 use super::scenario::Scenario;
-use super::setting::{ROW_CV, Setting, ShardWork};
+use super::setting::{Price, Setting, ShardWork, prices};
 
 /// One shard's part of what is left.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,7 @@ pub struct Left {
 pub struct Rest {
     pub setting: Setting,
     pub left: Vec<Left>,
-    /// Shards that wait for a person, or for several GPUs, which this model of lanes does not know.
+    /// Shards that wait for a person.
     pub left_out: Vec<usize>,
     /// Time between two points of a future's rows.
     pub every: Secs,
@@ -52,17 +52,14 @@ pub struct Future {
 /// `state` must have been aligned with `policy`.
 pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
     let lpt = Lpt::new(policy, state);
+    let prices = prices(policy, state);
     let (mut work, mut left, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (shard, record)) in policy.shards.iter().zip(&state.shards).enumerate() {
         if is_done(shard, record) || matches!(record.gate, Gate::Cancelled { .. }) {
             continue;
         }
         let person = matches!(record.gate, Gate::Held { .. } | Gate::Refused { .. });
-        if person
-            || record.over_cap.is_some()
-            || shard.gpus != 1
-            || shard.submit == SubmitMode::Placed
-        {
+        if person || record.over_cap.is_some() {
             left_out.push(i);
             continue;
         }
@@ -72,10 +69,11 @@ pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
         let each = lpt.seconds_per_row.get(i).copied().unwrap_or(shard.row_time.as_f64());
         work.push(ShardWork {
             id: shard.id.clone(),
+            gpus: shard.gpus,
             rows: shard.rows,
             done,
             row_hours: each.max(1.0) / 3600.0,
-            price: Money::ZERO,
+            price: prices.get(i).copied().unwrap_or(Price::NONE),
             cap: None,
             runs: record
                 .live()
@@ -103,6 +101,7 @@ pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
             setting.held = 0;
         }
     }
+    setting.make_room();
     let every = every(&setting);
     Rest { setting, left, left_out, every }
 }
@@ -128,10 +127,10 @@ pub fn future(rest: &Rest, method: &Method, seed: u64) -> Result<Future, String>
     let mut costs = Vec::with_capacity(rest.left.len());
     for (work, left) in setting.work.iter_mut().zip(&rest.left) {
         // The mean over n rows is off by CV / sqrt(n); without a row the guess is off by CV.
-        let off = ROW_CV / f64::from(left.seen.max(1)).sqrt();
+        let off = setting.row_cv / f64::from(left.seen.max(1)).sqrt();
         work.row_hours *= rng.lognormal_cv(1.0, off);
         let behind = f64::from(work.done.max(1));
-        let spread = ROW_CV * (1.0 / behind + 1.0 / f64::from(left.rows.max(1))).sqrt();
+        let spread = setting.row_cv * (1.0 / behind + 1.0 / f64::from(left.rows.max(1))).sqrt();
         let factor = rng.lognormal_cv(1.0, spread);
         let more = left.price.unwrap_or(0.0) * f64::from(left.rows) * factor;
         costs.push(left.spent.dollars() + more);

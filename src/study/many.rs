@@ -111,6 +111,8 @@ pub struct Summary {
     pub gpu_hours: Option<Estimate>,
     pub cost: Option<Estimate>,
     pub others_wait: Option<Estimate>,
+    /// Shards that their cap stopped.
+    pub capped: Option<Estimate>,
 }
 
 pub fn summary(runs: &[Ran]) -> Summary {
@@ -133,12 +135,18 @@ pub fn summary(runs: &[Ran]) -> Summary {
         gpu_hours: over(|m| m.gpu_hours),
         cost: over(|m| m.cost.dollars()),
         others_wait: over(|m| m.others_wait),
+        capped: over(|m| m.capped),
     }
 }
 
-/// How much longer `a` took than `b`, in hours, over the seeds for which both ended.
-pub fn longer_by(a: &[Ran], b: &[Ran]) -> Option<Estimate> {
+/// How much more `a` has of something than `b`, over the seeds for which both ended.
+pub fn more(a: &[Ran], b: &[Ran], of: impl Fn(&Measures) -> f64) -> Option<Estimate> {
     let pairs = a.iter().zip(b).filter(|(a, b)| a.seed == b.seed);
-    let both = pairs.filter_map(|(a, b)| Some(a.measures?.makespan - b.measures?.makespan));
+    let both = pairs.filter_map(|(a, b)| Some(of(a.measures.as_ref()?) - of(b.measures.as_ref()?)));
     estimate(&both.collect::<Vec<_>>())
+}
+
+/// How much longer `a` took than `b`, in hours.
+pub fn longer_by(a: &[Ran], b: &[Ran]) -> Option<Estimate> {
+    more(a, b, |measures| measures.makespan)
 }

@@ -1,5 +1,6 @@
 //! Campaigns on the simulated cluster: the real tick, many times, with a virtual clock.
 
+mod backfill;
 mod bound;
 mod campaign;
 mod conserved;

@@ -60,7 +60,7 @@ impl Path {
         };
         // As many as there are on average at that hour, in the middle of their lives; an
         // exponential life left is as long as a whole one.
-        let drawn = poisson(&mut path.births, scenario.mean_extra(0.0));
+        let drawn = poisson(&mut path.births, path.scenario.mean_extra(0.0));
         for _ in 0..there.unwrap_or(drawn) {
             path.born(0.0);
         }
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_path_in_one_step_or_in_many() {
         for scenario in Scenario::ALL {
-            let (once, often) = (drawn(scenario, 5, 1), drawn(scenario, 5, 1200));
+            let (once, often) = (drawn(scenario.clone(), 5, 1), drawn(scenario.clone(), 5, 1200));
             assert_eq!(once.extra, often.extra, "{scenario:?}");
             assert_eq!(once.visitors, often.visitors, "{scenario:?}");
         }
@@ -170,7 +170,7 @@ mod tests {
         {
             let mut hours = 0.0;
             for seed in 0..40 {
-                let path = drawn(scenario, seed, 1);
+                let path = drawn(scenario.clone(), seed, 1);
                 let end = T0 + Secs(200 * 3600);
                 hours +=
                     path.extra.iter().map(|l| l.to.min(end).since(l.from).as_f64()).sum::<f64>();

@@ -56,7 +56,7 @@ pub fn picture(
     every: Secs,
 ) -> Result<Picture, String> {
     let (_, world) = go(setting, method, seed, true)?;
-    let mut path = Path::new(setting.scenario, seed, BEGINS, setting.extra_at_begin());
+    let mut path = Path::new(setting.scenario.clone(), seed, BEGINS, setting.extra_at_begin());
     let shortest = setting.shortest(&setting.tables(seed));
     Ok(Picture {
         curve: curve(setting, &world, seed, every),
@@ -97,10 +97,11 @@ fn curve(setting: &Setting, world: &World, seed: u64, every: Secs) -> Curve {
     let left: Vec<Vec<i64>> = setting
         .tables(seed)
         .iter()
-        .map(|rows| {
+        .zip(&setting.work)
+        .map(|(rows, work)| {
             let mut left: Vec<i64> = vec![0];
             for row in rows.iter().rev() {
-                left.push(left.last().copied().unwrap_or(0) + row.0);
+                left.push(left.last().copied().unwrap_or(0) + row.0 * i64::from(work.gpus));
             }
             left.reverse();
             left

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use crate::engine::Outcome;
 use crate::model::id::ShardId;
 use crate::model::policy::{Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode, Tier};
-use crate::model::units::{Secs, Tflops, Time};
+use crate::model::state::{ChargeKind, ShardRecord};
+use crate::model::units::{Secs, Tflops, Time, Usage};
 use crate::planning::event::What;
 use crate::sim::{Cluster, Table};
 
@@ -143,14 +144,37 @@ struct Hall<'a> {
     place: BTreeMap<String, usize>,
     served: Vec<Served>,
     told: Told,
-    charged: u64,
+    charged: Charged,
+}
+
+/// What the records of shards say was charged.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Charged {
+    run: u64,
+    /// Reservations that led to a start, and those that did not.
+    reserved: u64,
+    released: u64,
+    usage: Usage,
+}
+
+impl Charged {
+    fn add(&mut self, record: &ShardRecord) {
+        for charge in &record.charges {
+            *match charge.kind {
+                ChargeKind::Run => &mut self.run,
+                ChargeKind::Reserved => &mut self.reserved,
+                ChargeKind::Released => &mut self.released,
+            } += charge.gpu_seconds.0;
+            self.usage += charge.gpu_seconds.weighted(charge.weight);
+        }
+    }
 }
 
 impl<'a> Hall<'a> {
     fn new(arrivals: &'a [Arrival]) -> Hall<'a> {
         let served = arrivals.iter().map(Served::waiting).collect();
         let (place, told) = (BTreeMap::new(), Told::default());
-        Hall { arrivals, next: 0, place, served, told, charged: 0 }
+        Hall { arrivals, next: 0, place, served, told, charged: Charged::default() }
     }
 
     fn admit(&mut self, world: &mut World, field: &Field) -> bool {
@@ -184,16 +208,14 @@ impl<'a> Hall<'a> {
                 _ => {}
             }
         }
-        let done = |record: &crate::model::state::ShardRecord| {
-            record.finished.is_some() && record.live().is_none()
-        };
+        let done = |record: &ShardRecord| record.finished.is_some() && record.live().is_none();
         // In one go and rarely: each removal moves all behind it.
         if world.state.shards.iter().filter(|record| done(record)).count() < KEPT {
             return;
         }
         let gone: Vec<bool> = world.state.shards.iter().map(done).collect();
         for (record, _) in world.state.shards.iter().zip(&gone).filter(|(_, gone)| **gone) {
-            self.charged += record.charges.iter().map(|c| c.gpu_seconds.0).sum::<u64>();
+            self.charged.add(record);
         }
         let (policy, state) = (&mut world.policy.shards, &mut world.state.shards);
         let mut at = gone.iter();
@@ -221,13 +243,35 @@ impl<'a> Hall<'a> {
                 }
             }
         }
-        let kept = world.state.shards.iter().flat_map(|record| &record.charges);
-        let charged = self.charged + kept.map(|charge| charge.gpu_seconds.0).sum::<u64>();
-        let reserved = charged.checked_sub(ended);
-        match reserved {
-            Some(reserved) if reserved >= self.told.failed_seconds => Ok(()),
-            _ => Err(format!("{ended} GPU-seconds ended, {charged} charged")),
+        let rows = &world.cluster.work;
+        for (name, at) in &self.place {
+            let index = rows.index_of(&ShardId::new("j", name).to_string());
+            let Some(index) = index else { return Err(format!("{name}: its row is gone")) };
+            let (over, job) = (rows.finished_at(index).is_some(), self.served.get(*at));
+            let ran = job.is_some_and(|job| job.ran.iter().any(|(_, to)| *to <= world.now()));
+            if rows.redone(index) > 0 || (over && !ran) {
+                return Err(format!("{name}: done {} times, ran: {ran}", rows.redone(index) + 1));
+            }
         }
+        let mut charged = self.charged;
+        world.state.shards.iter().for_each(|record| charged.add(record));
+        if charged.run != ended {
+            return Err(format!("{ended} GPU-seconds ended, {} charged", charged.run));
+        }
+        if charged.released != self.told.failed_seconds {
+            let (told, charged) = (self.told.failed_seconds, charged.released);
+            return Err(format!("{told} GPU-seconds reserved in vain, {charged} charged"));
+        }
+        let usage: Usage = world.state.labs.values().map(|lab| lab.usage).sum();
+        if usage != charged.usage {
+            return Err(format!("usage of the labs is {usage:?}, charged {:?}", charged.usage));
+        }
+        // What led to a start is paid with the run, so no lab has more of it than there was.
+        let all = capacity(world.now().since(BEGINS)) as u64;
+        if charged.run + charged.reserved + charged.released > all {
+            return Err(format!("{charged:?} is more than {all} GPU-seconds"));
+        }
+        Ok(())
     }
 }
 

@@ -2,8 +2,11 @@
 //!
 //! The figures are assumptions to compare policies under, not measurements of any one cluster.
 
-/// Six kinds of days.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Six kinds of days, and any that a user writes down.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Scenario {
     None,
     Scarce,
@@ -11,6 +14,21 @@ pub enum Scenario {
     Rich,
     Diurnal,
     Flaky,
+    Own(Arc<Around>),
+}
+
+/// A user's own kind of days.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Around {
+    pub name: String,
+    pub says: Option<String>,
+    /// Hour of the day at which every campaign begins.
+    pub begins: f64,
+    /// Mean extra GPUs from that hour of the day until the next entry, by hour.
+    pub extra: Vec<(f64, f64)>,
+    /// Hours.
+    pub life: f64,
+    pub visitors: Option<Visitors>,
 }
 
 /// Visitors in the own lane: how many an hour, and their mean length in hours.
@@ -21,7 +39,7 @@ pub struct Visitors {
 }
 
 /// The hour of the day at which every campaign begins: 15:23, the field's own.
-const BEGINS: f64 = 15.0 + 23.0 / 60.0;
+pub const BEGINS: f64 = 15.0 + 23.0 / 60.0;
 const DAY_BEGINS: f64 = 8.0;
 const NIGHT_BEGINS: f64 = 22.0;
 
@@ -35,8 +53,9 @@ impl Scenario {
         Scenario::Flaky,
     ];
 
-    pub fn word(self) -> &'static str {
+    pub fn word(&self) -> &str {
         match self {
+            Scenario::Own(around) => &around.name,
             Scenario::None => "none",
             Scenario::Scarce => "scarce",
             Scenario::Seed => "seed",
@@ -51,21 +70,23 @@ impl Scenario {
     }
 
     /// For a table's head.
-    pub fn sentence(self) -> &'static str {
-        match self {
+    pub fn sentence(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Scenario::Own(around) => return Cow::Owned(around.sentence()),
             Scenario::None => "no extra GPUs, no visitors in own",
             Scenario::Scarce => "0.5 extra GPUs on average for 2 h each, few visitors in own",
             Scenario::Seed => "1.5 extra GPUs on average for 3 h each, visitors in own",
             Scenario::Rich => "5 extra GPUs on average for 8 h each, few visitors in own",
             Scenario::Diurnal => "6 extra GPUs at night, 0.2 by day, for 4 h each, visitors in own",
             Scenario::Flaky => "4 extra GPUs on average for 42 min each, few visitors in own",
-        }
+        })
     }
 
     /// Extra GPUs there would be on average if the hour of the day stood still; `hours` since the
     /// beginning.
-    pub fn mean_extra(self, hours: f64) -> f64 {
+    pub fn mean_extra(&self, hours: f64) -> f64 {
         match self {
+            Scenario::Own(around) => around.mean_extra(hours),
             Scenario::None => 0.0,
             Scenario::Scarce => 0.5,
             Scenario::Seed => 1.5,
@@ -79,16 +100,18 @@ impl Scenario {
     }
 
     /// The most that `mean_extra` ever gives.
-    pub fn most_extra(self) -> f64 {
+    pub fn most_extra(&self) -> f64 {
         match self {
+            Scenario::Own(around) => around.extra.iter().map(|(_, mean)| *mean).fold(0.0, f64::max),
             Scenario::Diurnal => 6.0,
             _ => self.mean_extra(0.0),
         }
     }
 
     /// Mean life of an extra GPU, in hours.
-    pub fn life(self) -> f64 {
+    pub fn life(&self) -> f64 {
         match self {
+            Scenario::Own(around) => around.life,
             Scenario::None | Scenario::Scarce => 2.0,
             Scenario::Seed => 3.0,
             Scenario::Rich => 8.0,
@@ -97,12 +120,44 @@ impl Scenario {
         }
     }
 
-    pub fn visitors(self) -> Option<Visitors> {
+    pub fn visitors(&self) -> Option<Visitors> {
         match self {
+            Scenario::Own(around) => around.visitors,
             Scenario::None => None,
             Scenario::Seed | Scenario::Diurnal => Some(Visitors { per_hour: 0.25, hours: 4.0 }),
             Scenario::Scarce | Scenario::Rich | Scenario::Flaky => {
                 Some(Visitors { per_hour: 1.0 / 6.0, hours: 3.0 })
+            }
+        }
+    }
+}
+
+impl Around {
+    fn mean_extra(&self, hours: f64) -> f64 {
+        let hour = (self.begins + hours).rem_euclid(24.0);
+        // Before the first entry of a day the last one of the day before holds.
+        let entry = self.extra.iter().rev().find(|(from, _)| *from <= hour);
+        entry.or(self.extra.last()).map_or(0.0, |(_, mean)| *mean)
+    }
+
+    fn sentence(&self) -> String {
+        if let Some(says) = &self.says {
+            return says.clone();
+        }
+        let extra = match self.extra.as_slice() {
+            [] => "no extra GPUs".to_owned(),
+            [(_, mean)] => format!("{mean} extra GPUs on average for {:.1} h each", self.life),
+            several => format!(
+                "extra GPUs by the hour of the day, {} to {} on average, for {:.1} h each",
+                several.iter().map(|(_, mean)| *mean).fold(f64::INFINITY, f64::min),
+                several.iter().map(|(_, mean)| *mean).fold(0.0, f64::max),
+                self.life
+            ),
+        };
+        match self.visitors {
+            None => format!("{extra}, no visitors in own"),
+            Some(v) => {
+                format!("{extra}, {} visitors an hour in own for {:.1} h each", v.per_hour, v.hours)
             }
         }
     }
@@ -125,9 +180,26 @@ mod tests {
     #[test]
     fn every_word_is_read_again() {
         for scenario in Scenario::ALL {
-            assert_eq!(Scenario::parse(scenario.word()), Some(scenario));
+            assert_eq!(Scenario::parse(scenario.word()), Some(scenario.clone()));
             assert!((0..48).all(|h| scenario.mean_extra(f64::from(h)) <= scenario.most_extra()));
         }
         assert_eq!(Scenario::parse("Seed"), None);
+    }
+
+    #[test]
+    fn a_table_of_hours_goes_round_midnight() {
+        let around = Around {
+            name: "ours".to_owned(),
+            says: None,
+            begins: 21.0,
+            extra: vec![(8.0, 0.5), (22.0, 6.0)],
+            life: 4.0,
+            visitors: None,
+        };
+        let ours = Scenario::Own(Arc::new(around));
+        let found = [0.0, 0.9, 1.0, 3.5, 10.9, 11.0, 25.0].map(|hours| ours.mean_extra(hours));
+        assert_eq!(found, [0.5, 0.5, 6.0, 6.0, 6.0, 0.5, 6.0]);
+        assert_eq!((ours.most_extra(), ours.word()), (6.0, "ours"));
+        assert!(ours.sentence().starts_with("extra GPUs by the hour of the day, 0.5 to 6"));
     }
 }

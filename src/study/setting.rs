@@ -4,6 +4,7 @@ use crate::model::id::ShardId;
 use crate::model::policy::{
     CostIn, Lane, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode,
 };
+use crate::model::state::{ShardRecord, State};
 use crate::model::units::{Money, Secs};
 use crate::sim::{Rng, Table};
 
@@ -24,6 +25,12 @@ pub struct Setting {
     pub every: Secs,
     /// A campaign that has not ended by then never ends.
     pub limit: Secs,
+    /// Spent at each start before the first row.
+    pub start: Secs,
+    /// Deviation of a row's time over its mean.
+    pub row_cv: f64,
+    /// Extra GPUs that are there at the beginning; `None`: as many as chance gives.
+    pub at_begin: Option<u32>,
     /// Probability that a tick's probe fails (v4.2: the tick is skipped).
     pub probe_fails: f64,
 }
@@ -32,16 +39,32 @@ pub struct Setting {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShardWork {
     pub id: ShardId,
+    /// GPUs of each of its jobs.
+    pub gpus: u32,
     pub rows: u32,
     /// Of these, finished when the campaign begins.
     pub done: u32,
     /// Mean hours of a row.
     pub row_hours: f64,
-    /// Price of a row.
-    pub price: Money,
+    pub price: Price,
     pub cap: Option<Money>,
     /// It has a GPU of this lane when the campaign begins.
     pub runs: Option<Lane>,
+}
+
+/// What a shard's work costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Price {
+    Row(Money),
+    GpuHour(Money),
+}
+
+impl Price {
+    pub const NONE: Price = Price::Row(Money::ZERO);
+
+    pub fn is_known(self) -> bool {
+        self != Price::NONE
+    }
 }
 
 /// The field's campaign.
@@ -79,41 +102,52 @@ impl Setting {
             park: PARK,
             every: Secs::minutes(10),
             limit: Secs::hours(600),
+            start: START,
+            row_cv: ROW_CV,
+            at_begin: None,
             probe_fails: 0.0,
         }
     }
 
-    /// The user's own shards, as they stand.
-    ///
-    /// # Errors
-    /// Shards that this model of two lanes cannot hold.
-    pub fn of_policy(scenario: Scenario, policy: &Policy) -> Result<Setting, String> {
-        let wide = policy.shards.iter().filter(|shard| shard.gpus != 1);
-        if let Some(first) = wide.clone().next() {
-            return Err(format!(
-                "{} shard(s) want several GPUs (first: {}), and the campaigns of two lanes know \
-                 shards of one GPU only",
-                wide.count(),
-                first.id
-            ));
-        }
-        let work = policy.shards.iter().map(|shard| ShardWork {
+    /// The user's own shards, all rows still to do; prices are what the state's rows cost so far.
+    /// `state` must have been aligned with `policy`.
+    pub fn of_policy(scenario: Scenario, policy: &Policy, state: &State) -> Setting {
+        let prices = prices(policy, state);
+        let each = policy.shards.iter().zip(prices).map(|(shard, price)| ShardWork {
             id: shard.id.clone(),
+            gpus: shard.gpus,
             rows: shard.rows,
             done: 0,
             row_hours: shard.row_time.as_f64() / 3600.0,
-            price: Money::ZERO,
-            cap: None,
+            price,
+            cap: state.cap_of(&shard.id, shard.cap),
             runs: None,
         });
-        let mut setting = Setting::of(scenario, work.collect());
+        let mut setting = Setting::of(scenario, each.collect());
         if let Some(lanes) = &policy.lanes {
             setting.own = lanes.own_gpus.unwrap_or(OWN).max(1);
             setting.park = lanes.park;
         }
         // As in the field: half of the lane is another session's.
         setting.held = setting.own / 2;
-        Ok(setting)
+        setting.make_room();
+        setting
+    }
+
+    /// Nobody holds so much of own for good that a shard which fits it could never start there.
+    pub fn make_room(&mut self) {
+        let fitting = self.work.iter().map(|work| work.gpus).filter(|gpus| *gpus <= self.own);
+        let widest = fitting.max().unwrap_or(1);
+        self.held = self.held.min(self.own.saturating_sub(widest));
+    }
+
+    /// Some shard wants several GPUs, so extra ones have to stand together.
+    pub(super) fn is_wide(&self) -> bool {
+        self.work.iter().any(|work| work.gpus > 1)
+    }
+
+    pub(super) fn widest(&self) -> u32 {
+        self.work.iter().map(|work| work.gpus).max().unwrap_or(1)
     }
 
     /// Does any shard run when the campaign begins?
@@ -123,8 +157,9 @@ impl Setting {
 
     /// Extra GPUs that are there at the beginning: those that shards run on, where any runs.
     pub(super) fn extra_at_begin(&self) -> Option<u32> {
-        let extra = self.work.iter().filter(|work| work.runs == Some(Lane::Extra)).count();
-        self.runs_already().then_some(extra as u32)
+        let extra = self.work.iter().filter(|work| work.runs == Some(Lane::Extra));
+        let extra = extra.map(|work| work.gpus).sum();
+        if self.runs_already() { Some(extra) } else { self.at_begin }
     }
 
     /// GPUs of own that are not held for good.
@@ -138,7 +173,7 @@ impl Setting {
         let rows = |(n, work): (usize, &ShardWork)| {
             let mut rng = Rng::stream(seed, 1000 + n as u64);
             let time = |_| {
-                let hours = rng.lognormal_cv(work.row_hours, ROW_CV);
+                let hours = rng.lognormal_cv(work.row_hours, self.row_cv);
                 Secs((hours * 3600.0).round().max(1.0) as i64)
             };
             (0..work.rows).map(time).collect()
@@ -146,23 +181,27 @@ impl Setting {
         self.work.iter().enumerate().map(rows).collect()
     }
 
-    /// The least each shard takes: its rows that are left, and one start.
-    pub fn shortest(&self, tables: &[Vec<Secs>]) -> Vec<Secs> {
+    /// The least each shard takes, its rows that are left and one start, and on how many GPUs.
+    pub fn shortest(&self, tables: &[Vec<Secs>]) -> Vec<(Secs, u32)> {
         let each = |(work, rows): (&ShardWork, &Vec<Secs>)| {
             let left = rows.iter().skip(work.done as usize).map(|row| row.0).sum::<i64>();
-            Secs(if left > 0 { left + START.0 } else { 0 })
+            (Secs(if left > 0 { left + self.start.0 } else { 0 }), work.gpus)
         };
         self.work.iter().zip(tables).map(each).collect()
     }
 
     pub(super) fn table(
+        &self,
         work: &ShardWork,
         rows: &[Secs],
         begins: crate::model::units::Time,
     ) -> Table {
         Table::of(rows.iter().copied())
-            .start_cost(START)
-            .row_cost(work.price)
+            .start_cost(self.start)
+            .row_cost(match work.price {
+                Price::Row(money) => money,
+                Price::GpuHour(_) => Money::ZERO,
+            })
             .with_done(work.done, begins)
     }
 
@@ -200,10 +239,11 @@ fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
     let family = |name: &'static str, rows: &'static [u32], row_hours: f64, price: Money| {
         rows.iter().enumerate().map(move |(n, rows)| ShardWork {
             id: ShardId::new(name, &format!("s{n}")),
+            gpus: 1,
             rows: *rows,
             done: 0,
             row_hours,
-            price,
+            price: Price::Row(price),
             cap: None,
             runs: None,
         })
@@ -214,6 +254,33 @@ fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
         .collect()
 }
 
+/// By shard: the price of a GPU-hour where shards.toml has one, else what a row cost so far in the
+/// shard, else in its family, else in the whole campaign.
+pub(super) fn prices(policy: &Policy, state: &State) -> Vec<Price> {
+    let pairs = || policy.shards.iter().zip(&state.shards);
+    let mean = |of: &dyn Fn(&Shard) -> bool| {
+        let paid = |record: &ShardRecord| record.progress.spent.filter(|s| *s > Money::ZERO);
+        let by_row = |shard: &Shard| matches!(shard.cost, Some(CostIn::Jsonl { .. }));
+        let (mut rows, mut spent) = (0i64, 0i64);
+        for (_, record) in pairs().filter(|(shard, _)| by_row(shard) && of(shard)) {
+            if let Some(money) = paid(record) {
+                rows += i64::from(record.progress.rows);
+                spent = spent.saturating_add(money.0);
+            }
+        }
+        (rows > 0).then(|| Price::Row(Money(spent / rows)))
+    };
+    let price = |shard: &Shard| match shard.cost {
+        Some(CostIn::GpuHour(price)) => Price::GpuHour(price),
+        None => Price::NONE,
+        Some(CostIn::Jsonl { .. }) => mean(&|other| other.id == shard.id)
+            .or_else(|| mean(&|other| other.id.family == shard.id.family))
+            .or_else(|| mean(&|_| true))
+            .unwrap_or(Price::NONE),
+    };
+    policy.shards.iter().map(price).collect()
+}
+
 fn shard(work: &ShardWork) -> Shard {
     Shard {
         restart_stalled: false,
@@ -222,7 +289,7 @@ fn shard(work: &ShardWork) -> Shard {
         lab: "lab".to_owned(),
         launch: Launch::Command(String::new()),
         workdir: "/".into(),
-        gpus: 1,
+        gpus: work.gpus,
         cpus: None,
         mem: None,
         min_tier: None,
@@ -232,7 +299,10 @@ fn shard(work: &ShardWork) -> Shard {
         rows: work.rows,
         row_time: Secs((work.row_hours * 3600.0).round().max(1.0) as i64),
         done: RowsIn::Glob(String::new()),
-        cost: Some(CostIn::Jsonl { path: "/ledger".into(), field: "usd".to_owned() }),
+        cost: Some(match work.price {
+            Price::Row(_) => CostIn::Jsonl { path: "/ledger".into(), field: "usd".to_owned() },
+            Price::GpuHour(price) => CostIn::GpuHour(price),
+        }),
         cap: work.cap,
         oom: Vec::new(),
         log_dir: "/logs".into(),

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::model::units::{Secs, Time};
 
+use super::backfill::filled;
 use super::campaign::BEGINS;
-use super::lab_mix::Arrival;
+use super::lab_mix::{Arrival, CAPACITY};
 use super::placing::{Field, Told, capacity, moment};
 use super::statistics::{jain, quantile};
 
@@ -53,6 +54,8 @@ pub struct Waits {
     pub utilization: f64,
     /// The rest: what backfill could have had, reserved GPUs included.
     pub idle: f64,
+    /// `utilization` with what backfill could do on GPUs that were idle.
+    pub with_backfill: f64,
     /// Share that stood reserved without leading to a start.
     pub failed_share: f64,
     pub reservations: u32,
@@ -95,6 +98,8 @@ pub fn waits(field: &Field, served: &[Served], told: &Told) -> Waits {
     };
     let whole = capacity(end.since(from));
     let used = served.iter().map(inside).sum::<f64>() / whole;
+    let runs = served.iter().flat_map(|job| job.ran.iter().map(|(a, b)| (*a, *b, job.gpus)));
+    let filled = filled(CAPACITY, &runs.collect::<Vec<_>>(), from, end);
     let mut labs: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for job in served.iter().filter(|job| job.arrived < end) {
         let lab = labs.entry(job.lab.as_str()).or_default();
@@ -111,6 +116,7 @@ pub fn waits(field: &Field, served: &[Served], told: &Told) -> Waits {
         widths,
         utilization: used,
         idle: 1.0 - used,
+        with_backfill: used + filled.used / whole,
         failed_share: told.failed_seconds as f64 / whole,
         reservations: told.begun,
         failed: told.failed,
