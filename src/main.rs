@@ -13,10 +13,9 @@ use babysit::cli::talk::{self, Talk};
 use babysit::config::Surroundings;
 use babysit::model::units::Time;
 use babysit::output::fault::Fault;
-use clap::Parser;
 
 fn main() -> ExitCode {
-    let (json, ended) = match Cli::try_parse() {
+    let (json, ended) = match Cli::read(std::env::args_os()) {
         Ok(cli) => (cli.global.json, run(&cli)),
         Err(error) => return unparsed(&error),
     };

@@ -2,6 +2,7 @@
 //! answers, and the test's name says so (`fake_slurm_*`).
 #![allow(clippy::disallowed_methods, reason = "a test makes the files that a user would make")]
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use babysit::store::Store;

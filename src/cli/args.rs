@@ -1,9 +1,10 @@
 //! The command line, as clap reads it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 /// Keeps resumable GPU shards moving on a Slurm cluster.
 #[derive(Debug, Parser)]
@@ -13,6 +14,14 @@ pub struct Cli {
     pub global: Global,
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads a command line; its `--help` teaches by examples.
+    pub fn read(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+        let matches = super::help::command().try_get_matches_from(words)?;
+        Cli::from_arg_matches(&matches)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -122,6 +131,36 @@ pub enum Command {
     },
     /// Policies side by side on a simulated cluster; asks Slurm nothing
     Simulate(Simulate),
+    /// Collect results, ledgers, state and journal in one folder, each copy verified; resumable
+    Archive {
+        /// The folder; it is named DIR_PARTIAL until every shard is done
+        #[arg(long, value_name = "DIR")]
+        out_dir: PathBuf,
+        /// Say what would be copied; nothing is written
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// A script that completes commands, flags, families and shards in your shell
+    Completions { shell: Shell },
+    /// The manual page, or with --out-dir one page a command
+    Man {
+        /// Write the pages into this folder
+        #[arg(long, value_name = "DIR")]
+        out_dir: Option<PathBuf>,
+    },
+    /// What the last word could become; asked by the scripts of `completions`
+    #[command(name = "__complete", hide = true)]
+    Complete {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
 }
 
 const LOG_EXAMPLES: &str = "\

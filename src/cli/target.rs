@@ -37,7 +37,14 @@ pub fn matching(policy: &Policy, target: &str) -> Result<Vec<usize>, Stop> {
 /// Exactly one shard.
 pub fn one(policy: &Policy, target: &str) -> Result<usize, Stop> {
     let found = policy.shards.iter().position(|shard| shard.id.to_string() == target);
-    found.ok_or_else(|| unknown(policy, target))
+    let of_family = policy.shards.iter().find(|shard| shard.id.family == target);
+    found.ok_or_else(|| match of_family {
+        Some(shard) => {
+            let hint = format!("name one of its shards, such as `{}`", shard.id);
+            Stop::usage(format!("`{target}` is a family"), &hint)
+        }
+        None => unknown(policy, target),
+    })
 }
 
 /// A family or a shard, by its exact name.
