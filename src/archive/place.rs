@@ -110,8 +110,8 @@ mod tests {
         // The folder was named in shards.toml, as people do who have a scratch disk.
         check("p/far/a", "p/far", "project/far/a");
         check("p/far/a", "p", "a symlink that leads away, to /scratch/a");
-        check("scratch/a", "scratch", "outside/R/scratch/a");
-        check("p/../scratch/a", "p/../scratch", "outside/R/scratch/a");
+        check("scratch/a", "scratch", "outside/scratch/a");
+        check("p/../scratch/a", "p/../scratch", "outside/scratch/a");
         check("p/out/x", "p", "itself");
         check("p/runs/s0/gone", "p/runs", "No such file or directory (os error 2)");
     }
