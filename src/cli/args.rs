@@ -118,7 +118,6 @@ pub enum Command {
     /// The crontab line that ticks for this project; --install puts it into your crontab
     Cron(Cron),
     /// What was decided, why, and what came of it
-    #[command(after_help = LOG_EXAMPLES)]
     Log(Log),
     /// A past campaign planned again: as it was, or with other policies; asks Slurm nothing
     Replay {
@@ -162,16 +161,6 @@ pub enum Shell {
     Zsh,
     Fish,
 }
-
-const LOG_EXAMPLES: &str = "\
-Examples:
-  babysit log                            everything, oldest first
-  babysit log find/s0                    one shard
-  babysit log find 'restore/s[0-3]'      a family, and a pattern
-  babysit log --since 2h --kind ended,held
-  babysit log --since 2026-11-02 --until 2026-11-03T12:00
-  babysit log -n 20 --follow             the last 20 lines, then each new one
-  babysit log --json | jq .text          one JSON object a line";
 
 #[derive(Debug, Args)]
 pub struct Log {

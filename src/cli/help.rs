@@ -183,7 +183,8 @@ pub const LESSONS: &[Lesson] = &[
         &[
             ("babysit log", "what was decided, and what came of it"),
             ("babysit log find/s0 --since 2h", "of one shard, the last two hours"),
-            ("babysit log --kind held,over-cap --follow", "these decisions as they come"),
+            ("babysit log --kind held,over-cap", "what needed a person"),
+            ("babysit log -n 20 --follow", "the last ones, and each new one as it comes"),
         ],
         &[],
     ),
