@@ -3,6 +3,7 @@
 //! The layers and what each may use are in docs/architecture.md and held by tests/layers.rs.
 #![forbid(unsafe_code)]
 
+pub mod archive;
 pub mod cli;
 pub mod config;
 pub mod engine;

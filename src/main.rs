@@ -14,10 +14,9 @@ use babysit::config::Surroundings;
 use babysit::model::units::Time;
 use babysit::output::fault::Fault;
 use babysit::output::format;
-use clap::Parser;
 
 fn main() -> ExitCode {
-    let (json, ended) = match Cli::try_parse().map(Cli::settled) {
+    let (json, ended) = match Cli::read(std::env::args_os()).map(Cli::settled) {
         Ok(cli) => (cli.global.json, run(&cli)),
         Err(error) => return unparsed(&error),
     };

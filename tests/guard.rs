@@ -286,7 +286,7 @@ fn fake_slurm_doctor_says_what_cron_needs() {
     }
     let config = lab.dir.path().canonicalize().expect("a path").join("shards.toml");
     has(&said.out, &format!("--config {}", config.display()));
-    has(&said.out, "* * * * * /");
+    has(&said.out, "* * * * * env SLURM_CONF=/lab/slurm.conf /");
     let left: Vec<_> = std::fs::read_dir(lab.dir.path())
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())

@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folder -> the folders of ours that it may use beside itself.
-const MAY_USE: [(&str, &[&str]); 11] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
     ("model", &[]),
     ("planning", &["model"]),
     ("slurm", &["model"]),
     ("store", &["model"]),
     ("progress", &["model"]),
+    ("archive", &["model"]),
     ("config", &["model"]),
     ("output", &["model", "planning"]),
     ("engine", &["model", "planning", "slurm", "store", "progress"]),
@@ -21,8 +22,8 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     (
         "cli",
         &[
-            "model", "planning", "slurm", "store", "progress", "config", "output", "engine", "sim",
-            "study",
+            "model", "planning", "slurm", "store", "progress", "archive", "config", "output",
+            "engine", "sim", "study",
         ],
     ),
 ];

@@ -1,10 +1,12 @@
 //! The command line, as clap reads it.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::{ArgAction, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+
 use crate::output::word::Word;
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 /// Keeps resumable GPU shards moving on a Slurm cluster.
 #[derive(Debug, Parser)]
@@ -30,6 +32,12 @@ impl Cli {
             self.global.state = None;
         }
         self
+    }
+
+    /// Reads a command line; its `--help` teaches by examples.
+    pub fn read(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+        let matches = super::help::command().try_get_matches_from(words)?;
+        Cli::from_arg_matches(&matches)
     }
 }
 
@@ -130,7 +138,6 @@ pub enum Command {
     /// The crontab line that ticks for this project; --install puts it into your crontab
     Cron(Cron),
     /// What was decided, why, and what came of it
-    #[command(after_help = LOG_EXAMPLES)]
     Log(Log),
     /// A past campaign planned again: as it was, or with other policies; asks Slurm nothing
     Replay {
@@ -152,17 +159,37 @@ pub enum Command {
     },
     /// Policies side by side on a simulated cluster; asks Slurm nothing
     Simulate(Simulate),
+    /// Collect results, ledgers, state and journal in one folder, each copy verified; resumable
+    Archive {
+        /// The folder; it is named DIR_PARTIAL until every shard is done
+        #[arg(long, value_name = "DIR")]
+        out_dir: PathBuf,
+        /// Say what would be copied; nothing is written
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// A script that completes commands, flags, families and shards in your shell
+    Completions { shell: Shell },
+    /// The manual page, or with --out-dir one page a command
+    Man {
+        /// Write the pages into this folder
+        #[arg(long, value_name = "DIR")]
+        out_dir: Option<PathBuf>,
+    },
+    /// What the last word could become; asked by the scripts of `completions`
+    #[command(name = "__complete", hide = true)]
+    Complete {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
 }
 
-const LOG_EXAMPLES: &str = "\
-Examples:
-  babysit log                            everything, oldest first
-  babysit log find/s0                    one shard
-  babysit log find 'restore/s[0-3]'      a family, and a pattern
-  babysit log --since 2h --kind ended,held
-  babysit log --since 2026-11-02 --until 2026-11-03T12:00
-  babysit log -n 20 --follow             the last 20 lines, then each new one
-  babysit log --json | jq .text          one JSON object a line";
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
 
 #[derive(Debug, Args)]
 pub struct Log {

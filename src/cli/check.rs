@@ -5,6 +5,7 @@ use crate::output::check::{Finding, Weight, json, text};
 use crate::slurm::{Scope, Slurm};
 
 use super::check_cluster::{lanes, placements};
+use super::check_rows;
 use super::context::{Campaign, Context};
 use super::exit::{Exit, Stop};
 use super::slurm;
@@ -22,7 +23,7 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
     let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)());
     match slurm.look(Scope::Mine) {
         Ok(cluster) => {
-            lanes(policy, &mut slurm, &mut findings);
+            lanes(policy, &mut slurm, slurm::user(cx.surroundings), &mut findings);
             placements(&campaign, &state, &cluster, &mut findings);
         }
         Err(gap) => findings.push(Finding::new(Weight::Cluster, gap.to_string())),
@@ -55,5 +56,6 @@ fn files(cx: &Context, campaign: &Campaign) -> Vec<Finding> {
     findings.extend(of(Weight::Config, &files.faults));
     findings.extend(of(Weight::Warning, &loaded.warnings));
     findings.extend(of(Weight::Warning, &files.warnings));
+    findings.extend(check_rows::rows(campaign));
     findings
 }

@@ -11,12 +11,27 @@ use crate::slurm::real::RealSlurm;
 
 use super::context::Campaign;
 
-/// Does Slurm know the lanes' QOS?
-pub fn lanes(policy: &Policy, slurm: &mut RealSlurm, findings: &mut Vec<Finding>) {
+/// Does Slurm know the lanes' QOS, and may this user use them?
+pub fn lanes(
+    policy: &Policy,
+    slurm: &mut RealSlurm,
+    user: Option<&str>,
+    findings: &mut Vec<Finding>,
+) {
     let Some(lanes) = &policy.lanes else { return };
+    // Where that cannot be learned, or the associations leave it open, sbatch has the last word.
+    let allowed = user.and_then(|user| slurm.allowed_qos(user).ok()).unwrap_or_default();
     for lane in [Lane::Own, Lane::Extra] {
         let Some(qos) = &lanes.spec(lane).qos else { continue };
         match slurm.qos_gpus(qos) {
+            _ if !allowed.is_empty() && !allowed.contains(qos) => {
+                let text = format!(
+                    "[{}]: QOS `{qos}` is none that you may use; yours are: {}",
+                    lane.word(),
+                    allowed.join(", ")
+                );
+                findings.push(Finding::new(Weight::Person, text));
+            }
             Ok(None) if lane == Lane::Own && lanes.own_gpus.is_none() => {
                 let text = format!(
                     "[own]: Slurm sets no GPU limit on QOS `{qos}`, so every shard goes to own; \

@@ -126,8 +126,7 @@ fn lanes(
     asking: &mut RealSlurm,
 ) -> Vec<Check> {
     let Some(lanes) = &campaign.loaded.policy.lanes else { return Vec::new() };
-    let user = cx.surroundings.var("USER").or_else(|| cx.surroundings.var("LOGNAME"));
-    let allowed = user.and_then(|user| slurm.allowed_qos(user).ok());
+    let allowed = super::slurm::user(cx.surroundings).and_then(|user| slurm.allowed_qos(user).ok());
     let mut checks = Vec::new();
     for lane in [Lane::Own, Lane::Extra] {
         let Some(qos) = &lanes.spec(lane).qos else { continue };

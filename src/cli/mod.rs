@@ -1,10 +1,14 @@
 //! The commands: wiring only. What is decided is decided in planning; what is said, in output.
 
+mod archive;
 pub mod args;
 mod cap;
 mod check;
 mod check_cluster;
+mod check_rows;
 mod checkpoint;
+mod complete;
+mod completions;
 pub mod context;
 mod cron;
 mod crontab;
@@ -14,8 +18,10 @@ mod doctor_cluster;
 pub mod exit;
 pub mod figures;
 mod forecast;
+pub mod help;
 mod init;
 mod log;
+mod man;
 mod notify;
 mod page;
 mod reconcile;
@@ -70,6 +76,10 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Simulate(args::Simulate { show: true, .. }) => simulate_show::run(cx),
         Command::Report { out, scenario } => report::run(cx, out, &scenario::Chosen::of(scenario)?),
         Command::Simulate(asked) => simulate::run(cx, asked),
+        Command::Archive { out_dir, dry_run } => archive::run(cx, out_dir, *dry_run),
+        Command::Completions { shell } => completions::run(cx, *shell),
+        Command::Complete { words } => complete::run(cx, words),
+        Command::Man { out_dir } => man::run(cx, out_dir.as_deref()),
         Command::Replay { journal, policies } => replay::run(cx, journal.as_deref(), policies),
         Command::Log(asked) => log::run(cx, asked),
     }

@@ -9,6 +9,11 @@ pub fn real(policy: &Policy, s: &Surroundings, seed: u64) -> RealSlurm {
     RealSlurm::new(&policy.slurm, environment(s), seed)
 }
 
+/// The name that the accounting knows this user by.
+pub fn user(s: &Surroundings) -> Option<&str> {
+    s.var("USER").or_else(|| s.var("LOGNAME"))
+}
+
 /// What the programs that babysit starts take over from its own environment.
 pub fn environment(s: &Surroundings) -> Environment {
     let var = |name: &str| s.var(name).map(str::to_owned);
@@ -16,7 +21,7 @@ pub fn environment(s: &Surroundings) -> Environment {
         me: rustix::process::getuid().as_raw(),
         path: var("PATH"),
         home: var("HOME"),
-        user: var("USER").or_else(|| var("LOGNAME")),
+        user: user(s).map(str::to_owned),
         shell: var("SHELL"),
         lang: var("LANG"),
         slurm_conf: var("SLURM_CONF"),

@@ -2,6 +2,7 @@
 //!
 //! Nothing here prints, reads a clock or decides anything; computed values are handed in.
 
+pub mod archive;
 pub mod around;
 pub mod board;
 pub mod caps;

@@ -1,9 +1,9 @@
-//! Counting files by a pattern: only the folders it can lie in are read, and their entries'
+//! Finding and counting files by a pattern: only the folders it can lie in are read, and their entries'
 //! names and kinds are all that is asked for.
 //!
-//! What is counted: regular files, and symlinks to them.
+//! What is found: regular files, and symlinks to them.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,16 @@ const MAX_DEPTH: usize = 32;
 /// Entries that one pattern may look at: beyond that it is a pattern gone wrong, and the cycle
 /// would hold its lock too long.
 const MAX_ENTRIES: usize = 2_000_000;
+
+/// Is told folder and name of a file.
+pub(super) type Hit<'a> = &'a mut dyn FnMut(&Path, &OsStr);
+
+/// What `**` looks for.
+struct Below<'a> {
+    root: &'a Path,
+    matcher: &'a GlobMatcher,
+    hidden: bool,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -43,34 +53,43 @@ pub(super) struct Reader {
 impl Reader {
     /// Number of files that match; a folder that is not there holds none.
     pub(super) fn count(&mut self, pattern: &Pattern) -> Seen<u32> {
+        let mut count: u32 = 0;
+        self.each(pattern, &mut |_, _| count = count.saturating_add(1))?;
+        Ok(count)
+    }
+
+    /// Tells folder and name of each file that matches.
+    pub(super) fn each(&mut self, pattern: &Pattern, hit: Hit<'_>) -> Seen<()> {
         self.looked = 0;
         // A file where the folder should be is a mistake in shards.toml, not "no rows yet".
         match pattern.folder.metadata() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(failed(&pattern.folder, &error)),
             Ok(_) => {}
         }
         match &pattern.rest {
-            Rest::Names(parts) => self.names(&pattern.folder, parts, true),
+            Rest::Names(parts) => self.names(&pattern.folder, parts, true, hit),
             Rest::Below { matcher, hidden } => {
-                self.below(&pattern.folder, PathBuf::new(), matcher, *hidden, MAX_DEPTH)
+                let below = Below { root: &pattern.folder, matcher, hidden: *hidden };
+                self.below(&below, PathBuf::new(), MAX_DEPTH, hit)
             }
         }
     }
 
-    fn names(&mut self, folder: &Path, parts: &[Part], first: bool) -> Seen<u32> {
-        let Some((part, deeper)) = parts.split_first() else { return Ok(0) };
+    fn names(&mut self, folder: &Path, parts: &[Part], first: bool, hit: Hit<'_>) -> Seen<()> {
+        let Some((part, deeper)) = parts.split_first() else { return Ok(()) };
         if let Part::Literal(name) = part {
             let path = folder.join(name);
-            return match deeper {
-                [] => Ok(u32::from(is_file(&path)?)),
-                _ => self.names(&path, deeper, false),
-            };
+            match deeper {
+                [] if is_file(&path)? => hit(folder, name),
+                [] => {}
+                _ => self.names(&path, deeper, false, hit)?,
+            }
+            return Ok(());
         }
         self.list(folder, first)?;
         let prefix = part.prefix();
         let from = self.entries.partition_point(|(name, _)| name.as_bytes() < prefix);
-        let mut count: u32 = 0;
         let mut inside = Vec::new();
         for (name, kind) in self.entries.iter().skip(from) {
             if !name.as_bytes().starts_with(prefix) {
@@ -80,39 +99,37 @@ impl Reader {
                 continue;
             }
             match (deeper, kind) {
-                ([], Kind::File) => count = count.saturating_add(1),
+                ([], Kind::File) => hit(folder, name),
                 ([], Kind::Link) => {
-                    count = count.saturating_add(u32::from(is_file(&folder.join(name))?));
+                    if is_file(&folder.join(name))? {
+                        hit(folder, name);
+                    }
                 }
                 ([], Kind::Folder | Kind::Other) | (_, Kind::File | Kind::Other) => {}
                 (_, Kind::Folder | Kind::Link) => inside.push(folder.join(name)),
             }
         }
-        for folder in inside {
-            count = count.saturating_add(self.names(&folder, deeper, false)?);
-        }
-        Ok(count)
+        inside.iter().try_for_each(|folder| self.names(folder, deeper, false, hit))
     }
 
     /// Symlinks to folders are not followed here: they may lead back up.
     fn below(
         &mut self,
-        root: &Path,
+        below: &Below<'_>,
         relative: PathBuf,
-        matcher: &GlobMatcher,
-        hidden: bool,
         depth: usize,
-    ) -> Seen<u32> {
+        hit: Hit<'_>,
+    ) -> Seen<()> {
+        let Below { root, matcher, hidden } = below;
         let folder = root.join(&relative);
         self.list(&folder, relative.as_os_str().is_empty())?;
-        let mut count: u32 = 0;
         let mut inside = Vec::new();
         for (name, kind) in &self.entries {
             if name.as_bytes().starts_with(b".") && !hidden {
                 continue;
             }
             let path = relative.join(name);
-            let counts = match kind {
+            let matches = match kind {
                 Kind::File => matcher.is_match(&path),
                 Kind::Link => matcher.is_match(&path) && is_file(&root.join(&path))?,
                 Kind::Folder => {
@@ -121,16 +138,18 @@ impl Reader {
                 }
                 Kind::Other => false,
             };
-            count = count.saturating_add(u32::from(counts));
+            if matches {
+                hit(&folder, name);
+            }
         }
         for path in inside {
             if depth == 0 {
                 let detail = format!("`**` goes down more than {MAX_DEPTH} folders");
                 return Err(gap(GapKind::Unreadable, root, detail));
             }
-            count = count.saturating_add(self.below(root, path, matcher, hidden, depth - 1)?);
+            self.below(below, path, depth - 1, hit)?;
         }
-        Ok(count)
+        Ok(())
     }
 
     /// Makes `entries` those of `folder`.

@@ -15,7 +15,8 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use self::cache::{Ledgers, Source};
 use self::glob::Reader;
@@ -136,6 +137,38 @@ impl Progress for Files {
         log::tail(&shard.log_dir.join(format!("{job}.out")), lines)
             .unwrap_or_else(|gap| vec![gap.to_string()])
     }
+}
+
+/// The files in which rows and money of one shard are counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sources {
+    /// Each with the folder that shards.toml names itself; what lies below was found there.
+    pub files: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Those that are there now.
+pub fn sources(shard: &Shard) -> Seen<Sources> {
+    let mut found = Sources::default();
+    let ledger = |path: &Path, found: &mut Sources| {
+        if path.is_file() {
+            let folder = path.parent().unwrap_or(Path::new("/"));
+            found.files.push((path.to_owned(), folder.to_owned()));
+        }
+    };
+    match &shard.done {
+        RowsIn::Glob(text) => {
+            let pattern = Pattern::parse(text)?;
+            let mut hit = |folder: &Path, name: &OsStr| {
+                found.files.push((folder.join(name), pattern.folder.clone()));
+            };
+            Reader::default().each(&pattern, &mut hit)?;
+        }
+        RowsIn::Jsonl { path, key: _ } => ledger(path, &mut found),
+    }
+    if let Some(CostIn::Jsonl { path, field: _ }) = &shard.cost {
+        ledger(path, &mut found);
+    }
+    Ok(found)
 }
 
 /// Folder by folder, so that one that many shards share is read once.

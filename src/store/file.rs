@@ -36,7 +36,7 @@ pub(super) fn folder_of(path: &Path) -> &Path {
 
 /// With its parents; for user and group at most, whatever the umask: whoever may write in a folder
 /// may replace its files.
-pub(super) fn make_folder(folder: &Path) -> Result<(), StoreError> {
+pub fn make_folder(folder: &Path) -> Result<(), StoreError> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o775).create(folder);
     made.map_err(StoreError::io("make the folder", folder))
 }

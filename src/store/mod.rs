@@ -21,9 +21,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use self::error::StoreError;
+pub use self::file::make_folder;
 use self::file::{Stamp, beside};
 pub use self::follow::Lines;
-pub use self::plain::{create, replace_keeping};
+pub use self::plain::{create, replace, replace_keeping};
 use self::recording::{Before, Given};
 pub use self::trial::Trial;
 use self::v1::Unreadable;
@@ -64,6 +65,32 @@ impl Store {
     /// The last good state before the present one.
     pub fn backup_path(&self) -> PathBuf {
         beside(&self.path, ".bak")
+    }
+
+    /// Name and path of what is worth keeping of it when all is over: the state and the journals, as
+    /// far as they are there.
+    pub fn records(&self) -> io::Result<Vec<(String, PathBuf)>> {
+        let journal = self.journal_path();
+        let name_of =
+            |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let journals = name_of(&journal).unwrap_or_default();
+        let mut found = Vec::new();
+        if self.path.is_file() {
+            found.push(("state.json".to_owned(), self.path.clone()));
+        }
+        match std::fs::read_dir(file::folder_of(&self.path)) {
+            Ok(entries) => {
+                for entry in entries {
+                    let path = entry?.path();
+                    // With the old ones, `journal.jsonl.1` and so on.
+                    let name = name_of(&path).filter(|name| name.starts_with(&journals));
+                    found.extend(name.filter(|_| path.is_file()).map(|name| (name, path)));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        Ok(found)
     }
 
     /// The state without a lock, for those who only look. `None`: there is none and never was.

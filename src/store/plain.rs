@@ -27,6 +27,13 @@ pub fn create(path: &Path, bytes: &[u8]) -> Result<bool, StoreError> {
     Ok(true)
 }
 
+/// A file as a whole, whether there was one or not.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let fresh = file::write_beside(path, bytes, Sync::Yes)?;
+    file::rename(&fresh, path)?;
+    file::sync_folder(path)
+}
+
 /// Replaces a file, and keeps what was there as `<path>.old`, `.old2`, ...: the first name that is free.
 pub fn replace_keeping(path: &Path, bytes: &[u8]) -> Result<Option<PathBuf>, StoreError> {
     let Some((before, _)) = file::read(path)? else {
@@ -41,8 +48,6 @@ pub fn replace_keeping(path: &Path, bytes: &[u8]) -> Result<Option<PathBuf>, Sto
         }
         number += 1;
     };
-    let fresh = file::write_beside(path, bytes, Sync::Yes)?;
-    file::rename(&fresh, path)?;
-    file::sync_folder(path)?;
+    replace(path, bytes)?;
     Ok(Some(kept))
 }

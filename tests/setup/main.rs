@@ -5,5 +5,11 @@
 #[path = "../common/lab.rs"]
 mod lab;
 
+mod archive;
+mod complete;
 mod cron;
+mod help;
 mod init;
+mod install;
+mod mistakes;
+mod upgrade;
