@@ -172,6 +172,25 @@ pub fn job_id(cell: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn pieces_are_those_of_a_plain_split() {
+        let separator = "\u{1f}ab";
+        for text in [
+            "",
+            "x",
+            "\u{1f}ab",
+            "x\u{1f}ab",
+            "\u{1f}abx",
+            "\u{1f}\u{1f}ab\u{1f}aab\u{1f}a",
+            "\u{1f}ab\u{1f}ab",
+            "ü\u{1f}abé\u{1f}a",
+            "\u{1f}",
+        ] {
+            let ours: Vec<&str> = pieces(text, separator).collect();
+            assert_eq!(ours, text.split(separator).collect::<Vec<_>>(), "{text:?}");
+        }
+    }
+
     fn cells(text: &str, end: RowEnd) -> Result<String, String> {
         let mut rows = Vec::new();
         for_each(text, "|", 3, end, |row| {
