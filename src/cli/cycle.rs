@@ -24,16 +24,15 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     let now = (cx.clock)();
     let budget = Duration::from_secs(policy.rules.tick_budget.0.unsigned_abs());
     let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
-    // Slurm thinks while a large state is read.
-    let (state, looked) = std::thread::scope(|scope| {
+    // Slurm thinks while a large state, and what is known of the ledgers, is read.
+    let (state, mut files, looked) = std::thread::scope(|scope| {
         let probes = scope.spawn(|| engine::look(policy, &mut slurm));
         let state = cx.load(campaign, &mut locked);
-        (state, probes.join())
+        (state, Files::new(locked.read_cache().as_deref()), probes.join())
     });
     let mut state = state?;
     let looked = looked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let before = policy.rules.journal_observations.then(|| locked.before(&state));
-    let mut files = Files::new(locked.read_cache().as_deref());
     let mut keep = Keep { locked: &mut locked, trouble: None };
     let mut hands = Hands {
         policy,

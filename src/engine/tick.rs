@@ -1,7 +1,7 @@
 //! One cycle, phase by phase, in the order of policy.md section 2.
 
 use crate::model::notice::Message;
-use crate::model::observation::{Cluster, Observation, Seen};
+use crate::model::observation::{Cluster, Measured, Observation, PastJob, Seen};
 use crate::model::policy::{Policy, SubmitMode};
 use crate::model::state::{State, TickOutcome, TickRecord};
 use crate::model::units::{Secs, Time};
@@ -9,7 +9,7 @@ use crate::planning::event::{Event, What};
 use crate::planning::plan::{Action, Plan, Purpose};
 use crate::planning::questions::{Questions, questions};
 use crate::planning::roster::Roster;
-use crate::planning::{apply, check, notices, plan};
+use crate::planning::{apply, check, notices, plan, plan_with};
 use crate::progress::Progress;
 use crate::slurm::{PastAsk, Scope, Slurm};
 
@@ -77,11 +77,16 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
         Ok(cluster) => cluster,
         Err(gap) => return skip(hands, state, gap.to_string()),
     };
-    if let Some(text) = strangers_under_our_names(state, &cluster) {
+    // Everything after the probes goes by one roster: it is made once a cycle.
+    let mut seen = Beyond::default().beside(cluster);
+    let roster = Roster::new(state, &seen.cluster.jobs, seen.cluster.me);
+    if let Some(text) = strangers_under_our_names(state, &roster) {
         return fail(hands, state, Plan::default(), Vec::new(), text);
     }
-    let seen = observe(hands, state, cluster);
-    let plan = plan(hands.policy, state, &seen, hands.now, hands.seed);
+    let Beyond { accounting, progress, logs, own_gpus } = look_beyond(hands, state, &roster);
+    (seen.accounting, seen.progress) = (accounting, progress);
+    (seen.logs, seen.own_gpus) = (logs, own_gpus);
+    let plan = plan_with(hands.policy, state, &seen, &roster, hands.now, hands.seed);
     let violations = check::violations(hands.policy, state, &plan);
     if !violations.is_empty() {
         let text =
@@ -125,7 +130,8 @@ pub fn dry_run(hands: &mut Hands<'_>, state: &mut State) -> Report {
         Ok(cluster) => cluster,
         Err(gap) => return report(Outcome::Skipped(gap.to_string()), Plan::default()),
     };
-    if let Some(text) = strangers_under_our_names(state, &cluster) {
+    let roster = Roster::new(state, &cluster.jobs, cluster.me);
+    if let Some(text) = strangers_under_our_names(state, &roster) {
         return report(Outcome::Failed(text), Plan::default());
     }
     let seen = observe(hands, state, cluster);
@@ -145,11 +151,10 @@ fn scope(policy: &Policy) -> Scope {
 
 /// A state without any history, and live jobs under its project's names: the state was lost, or
 /// two folders use one project name. Either way the work may be running already.
-fn strangers_under_our_names(state: &State, cluster: &Cluster) -> Option<String> {
+fn strangers_under_our_names(state: &State, roster: &Roster<'_>) -> Option<String> {
     if state.shards.iter().any(|record| record.attempts > 0) {
         return None;
     }
-    let roster = Roster::new(state, &cluster.jobs, cluster.me);
     let first = roster.foreign.first()?;
     Some(format!(
         "{} live job(s) of project `{}` belong to another state (first: job {}, {}): if the state \
@@ -162,11 +167,31 @@ fn strangers_under_our_names(state: &State, cluster: &Cluster) -> Option<String>
     ))
 }
 
-/// Everything beyond the two probes that this cycle needs to know.
+/// The parts of an observation that are not of the two probes.
+#[derive(Default)]
+struct Beyond {
+    accounting: Option<Seen<Vec<PastJob>>>,
+    progress: Vec<Option<Seen<Measured>>>,
+    logs: Vec<(usize, String)>,
+    own_gpus: Option<Seen<Option<u32>>>,
+}
+
+impl Beyond {
+    fn beside(self, cluster: Cluster) -> Observation {
+        let Beyond { accounting, progress, logs, own_gpus } = self;
+        Observation { cluster, accounting, progress, logs, own_gpus }
+    }
+}
+
+/// Everything that this cycle needs to know.
 pub(super) fn observe(hands: &mut Hands<'_>, state: &State, cluster: Cluster) -> Observation {
     let roster = Roster::new(state, &cluster.jobs, cluster.me);
+    look_beyond(hands, state, &roster).beside(cluster)
+}
+
+fn look_beyond(hands: &mut Hands<'_>, state: &State, roster: &Roster<'_>) -> Beyond {
     let Questions { names, since, measure, logs } =
-        questions(hands.policy, state, &roster, hands.now);
+        questions(hands.policy, state, roster, hands.now);
     let accounting = match since {
         Some(since) if !state.learned.accounting_off => {
             Some(hands.slurm.past(&PastAsk { names, since }))
@@ -193,7 +218,7 @@ pub(super) fn observe(hands: &mut Hands<'_>, state: &State, cluster: Cluster) ->
         }
         _ => None,
     };
-    Observation { cluster, accounting, progress, logs, own_gpus }
+    Beyond { accounting, progress, logs, own_gpus }
 }
 
 /// Saves what is about to be asked, before it is asked: a crash from here on leaves a record of

@@ -282,13 +282,22 @@ impl State {
 
     /// The cap in force: the shard's own, else its family's, else shards.toml's.
     pub fn cap_of(&self, id: &ShardId, configured: Option<Money>) -> Option<Money> {
-        if self.caps.is_empty() {
-            return configured;
-        }
-        let own = self.caps.get(&CapTarget::Shard(id.clone()));
-        let set = own.or_else(|| self.caps.get(&CapTarget::Family(id.family.clone())));
-        set.map(|cap| cap.amount).or(configured)
+        cap_among(&self.caps, id, configured)
     }
+}
+
+/// `State::cap_of`, for whoever changes the records meanwhile.
+pub fn cap_among(
+    caps: &BTreeMap<CapTarget, CapSet>,
+    id: &ShardId,
+    configured: Option<Money>,
+) -> Option<Money> {
+    if caps.is_empty() {
+        return configured;
+    }
+    let own = caps.get(&CapTarget::Shard(id.clone()));
+    let set = own.or_else(|| caps.get(&CapTarget::Family(id.family.clone())));
+    set.map(|cap| cap.amount).or(configured)
 }
 
 impl ShardRecord {

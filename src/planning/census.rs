@@ -2,9 +2,10 @@
 //! pends, who holds a reservation. The rules after it go over these short lists, not over every
 //! record again: most of a cycle of ten thousand shards is waiting for memory.
 
+use crate::model::caution::Caution;
 use crate::model::cluster::JobState;
-use crate::model::policy::{Policy, SubmitMode};
-use crate::model::state::{Slot, State};
+use crate::model::policy::{Policy, Shard, SubmitMode};
+use crate::model::state::{ShardRecord, Slot, State};
 
 use super::placement::about_to_start;
 use super::submit::is_ready;
@@ -28,22 +29,27 @@ impl Census {
     pub fn new(policy: &Policy, state: &State) -> Census {
         let mut census = Census::default();
         for (i, (shard, record)) in policy.shards.iter().zip(&state.shards).enumerate() {
-            if record.reservation.is_some() || !record.owed.is_empty() {
-                census.accounts.push(i);
-            }
-            if about_to_start(record).is_some_and(|attempt| attempt.pin.is_some()) {
-                census.pinned.push(i);
-                continue;
-            }
-            match &record.slot {
-                Slot::Live(live) if live.state == JobState::Pending => census.pending.push(i),
-                Slot::Free if is_ready(shard, record, &state.caution) => match shard.submit {
-                    SubmitMode::Queued => census.queued.push(i),
-                    SubmitMode::Placed => census.placed.push(i),
-                },
-                Slot::Free | Slot::Live(_) | Slot::Submitting(_) | Slot::Settling(_) => {}
-            }
+            census.add(i, shard, record, &state.caution);
         }
         census
+    }
+
+    /// The next record, in the order of the policy.
+    pub fn add(&mut self, i: usize, shard: &Shard, record: &ShardRecord, caution: &Caution) {
+        if record.reservation.is_some() || !record.owed.is_empty() {
+            self.accounts.push(i);
+        }
+        if about_to_start(record).is_some_and(|attempt| attempt.pin.is_some()) {
+            self.pinned.push(i);
+            return;
+        }
+        match &record.slot {
+            Slot::Live(live) if live.state == JobState::Pending => self.pending.push(i),
+            Slot::Free if is_ready(shard, record, caution) => match shard.submit {
+                SubmitMode::Queued => self.queued.push(i),
+                SubmitMode::Placed => self.placed.push(i),
+            },
+            Slot::Free | Slot::Live(_) | Slot::Submitting(_) | Slot::Settling(_) => {}
+        }
     }
 }

@@ -1,8 +1,6 @@
 //! Dispatch (policy.md section 6, (a)-(d)): each placed shard in queue order starts, collects, or
 //! waits with a reason.
 
-use std::collections::HashMap;
-
 use crate::model::id::JobId;
 use crate::model::policy::Shard;
 use crate::model::reason::Reason;
@@ -14,6 +12,7 @@ use super::breaker;
 use super::event::Event;
 use super::no_fit;
 use super::placement::{Placement, fits, give, has_room_beside_gpus};
+use super::quick::QuickMap;
 use super::reservation;
 use super::submit::Moment;
 
@@ -50,7 +49,7 @@ pub fn fitting(
         return (queue, Vec::new());
     }
     let mut refused = Vec::new();
-    let mut answers: HashMap<(u32, Option<u32>), Option<Reason>> = HashMap::new();
+    let mut answers: QuickMap<(u32, Option<u32>), Option<Reason>> = QuickMap::default();
     let mut fit = queue;
     fit.retain(|&i| {
         let shard = &policy.shards[i];
@@ -91,7 +90,7 @@ pub fn dispatch(
         stopped: Vec::new(),
         starts: Vec::new(),
         most: breaker::most_submissions(moment.policy, &state.caution, moment.now),
-        in_vain: HashMap::new(),
+        in_vain: QuickMap::default(),
     };
     let mut waits: Vec<(usize, Reason)> = Vec::new();
     for &shard in queue {
@@ -121,7 +120,7 @@ struct Hall<'a> {
     most: usize,
     /// Classes that found no place in this pass. Only rank 1 can give GPUs back (a swap), and it
     /// is served first, so whoever comes later and asks the same finds none either.
-    in_vain: HashMap<Class<'a>, Reason>,
+    in_vain: QuickMap<Class<'a>, Reason>,
 }
 
 impl<'a> Hall<'a> {

@@ -37,9 +37,18 @@ pub fn gpus_at_hand(
         .flat_map(|node| node.gpus.iter().flatten())
         .map(|gpus| gpus.capacity.saturating_sub(gpus.used))
         .sum();
-    let open = policy.shards.iter().zip(&state.shards).filter(|(s, r)| !is_done(s, r));
-    let useful: u32 = open.map(|(shard, _)| shard.gpus).sum();
-    running.saturating_add(idle).min(useful)
+    let there = running.saturating_add(idle);
+    // Nearly always the first few shards can use them all.
+    let mut useful = 0_u32;
+    for (shard, record) in policy.shards.iter().zip(&state.shards) {
+        if useful >= there {
+            break;
+        }
+        if !is_done(shard, record) {
+            useful = useful.saturating_add(shard.gpus);
+        }
+    }
+    there.min(useful)
 }
 
 /// Seconds from now until a shard is done.

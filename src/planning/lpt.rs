@@ -1,11 +1,14 @@
 //! Longest processing time first (policy.md section 3, v4.1): the order of every choice between
 //! shards that wait.
 
-use crate::model::policy::Policy;
-use crate::model::state::State;
+use std::cmp::Reverse;
+
+use crate::model::policy::{Policy, Shard};
+use crate::model::state::{ShardRecord, State};
 use crate::model::units::Time;
 
-use super::measure::{row_times, rows_left};
+use super::by_id;
+use super::measure::rows_left;
 
 /// Work left of each shard, and the order it gives.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,28 +23,85 @@ pub struct Lpt {
 
 impl Lpt {
     pub fn new(policy: &Policy, state: &State) -> Lpt {
-        let times = row_times(policy, state);
-        let left = policy.shards.iter().zip(&state.shards).map(|(s, r)| rows_left(s, r));
-        Lpt {
-            remaining: left.zip(&times).map(|(rows, (each, _))| f64::from(rows) * each).collect(),
-            measured: times.iter().map(|(_, measured)| *measured).collect(),
-            seconds_per_row: times.iter().map(|(each, _)| *each).collect(),
-            since: state.shards.iter().map(|record| record.queued_since).collect(),
+        let mut work = Work::of(policy.shards.len());
+        policy.shards.iter().zip(&state.shards).for_each(|(shard, record)| work.add(shard, record));
+        work.order(policy)
+    }
+
+    /// Longest first; ties: earlier queued, then id (indices are in id order only within a family).
+    pub fn sort<T: Copy>(&self, policy: &Policy, items: &mut Vec<T>, shard: impl Fn(&T) -> usize) {
+        let key = |item: &T| {
+            let i = shard(item);
+            (Reverse(ordered(self.remaining[i])), self.since[i])
+        };
+        by_id::sort(items, key, |item| &policy.shards[shard(item)].id);
+    }
+}
+
+/// What the records tell of the work left, gathered one by one in the order of the policy.
+#[derive(Debug)]
+pub struct Work<'a> {
+    rows: Vec<f64>,
+    lpt: Lpt,
+    /// Rows and seconds that were measured, by family.
+    families: Vec<(&'a str, u64, f64)>,
+}
+
+impl<'a> Work<'a> {
+    pub fn of(shards: usize) -> Work<'a> {
+        let lpt = Lpt {
+            remaining: Vec::new(),
+            measured: Vec::with_capacity(shards),
+            seconds_per_row: Vec::with_capacity(shards),
+            since: Vec::with_capacity(shards),
+        };
+        Work { rows: Vec::with_capacity(shards), lpt, families: Vec::new() }
+    }
+
+    pub fn add(&mut self, shard: &'a Shard, record: &ShardRecord) {
+        let own = record.pace.seconds_per_row();
+        self.rows.push(f64::from(rows_left(shard, record)));
+        self.lpt.measured.push(own.is_some());
+        self.lpt.seconds_per_row.push(own.unwrap_or(shard.row_time.as_f64()));
+        self.lpt.since.push(record.queued_since);
+        if own.is_none() {
+            return;
+        }
+        let (rows, time) = (u64::from(record.pace.rows), record.pace.time.as_f64());
+        // Shards of a family stand together: nearly always it is the last one.
+        match self.families.iter_mut().rev().find(|(name, ..)| *name == shard.id.family) {
+            Some(entry) => {
+                entry.1 += rows;
+                entry.2 += time;
+            }
+            None => self.families.push((&shard.id.family, rows, time)),
         }
     }
 
-    /// Longest first; ties: earlier queued, then id (the caller's indices are in id order only
-    /// within a family, so the ids are compared).
-    pub fn sort<T>(&self, policy: &Policy, items: &mut Vec<T>, shard: impl Fn(&T) -> usize) {
-        // The keys beside the items: a sort that looks each of them up again is mostly waiting.
-        let keyed = |item: T| {
-            let i = shard(&item);
-            (self.remaining[i], self.since[i], &policy.shards[i].id, item)
-        };
-        let mut all: Vec<_> = items.drain(..).map(keyed).collect();
-        all.sort_unstable_by(|(left, queued, id, _), (left_b, queued_b, id_b, _)| {
-            left_b.total_cmp(left).then_with(|| queued.cmp(queued_b)).then_with(|| id.cmp(id_b))
-        });
-        items.extend(all.into_iter().map(|(.., item)| item));
+    /// Seconds per row of every shard are its own if measured, else its family's, else as
+    /// configured.
+    pub fn order(self, policy: &Policy) -> Lpt {
+        let Work { rows, mut lpt, families } = self;
+        if !families.is_empty() {
+            for (i, shard) in policy.shards.iter().enumerate() {
+                if lpt.measured[i] {
+                    continue;
+                }
+                let family = families.iter().find(|(name, ..)| *name == shard.id.family);
+                if let Some((_, rows, time)) = family {
+                    lpt.seconds_per_row[i] = time / *rows as f64;
+                    lpt.measured[i] = true;
+                }
+            }
+        }
+        lpt.remaining =
+            rows.iter().zip(&lpt.seconds_per_row).map(|(rows, each)| rows * each).collect();
+        lpt
     }
+}
+
+/// A number in the order of `total_cmp`.
+fn ordered(number: f64) -> i64 {
+    let bits = number.to_bits() as i64;
+    bits ^ ((bits >> 63) as u64 >> 1) as i64
 }

@@ -15,20 +15,31 @@ pub fn measure(
     now: Time,
     events: &mut Vec<Event>,
 ) {
-    for (i, shard) in policy.shards.iter().enumerate() {
-        let record = &mut state.shards[i];
-        if let Some(Some(reading)) = seen.progress.get(i) {
-            take(record, reading, now, events);
-        }
-        if let Some(CostIn::GpuHour(price)) = shard.cost {
-            record.progress.spent = Some(run_cost(record, shard, price, now));
-        }
-        let all = record.progress.rows >= shard.rows;
-        if all && record.finished.is_none_or(|f| f.rows < shard.rows) {
-            record.finished = Some(Finished { at: now, rows: shard.rows });
-            let what = What::Done { rows: record.progress.rows };
-            events.push(Event { at: now, shard: Some(record.id.clone()), what });
-        }
+    for (i, (shard, record)) in policy.shards.iter().zip(&mut state.shards).enumerate() {
+        let reading = seen.progress.get(i).and_then(Option::as_ref);
+        measure_one(shard, record, reading, now, events);
+    }
+}
+
+/// Takes the reading of one shard into its record; `None`: it was not read in this cycle.
+pub fn measure_one(
+    shard: &Shard,
+    record: &mut ShardRecord,
+    reading: Option<&Seen<Measured>>,
+    now: Time,
+    events: &mut Vec<Event>,
+) {
+    if let Some(reading) = reading {
+        take(record, reading, now, events);
+    }
+    if let Some(CostIn::GpuHour(price)) = shard.cost {
+        record.progress.spent = Some(run_cost(record, shard, price, now));
+    }
+    let all = record.progress.rows >= shard.rows;
+    if all && record.finished.is_none_or(|f| f.rows < shard.rows) {
+        record.finished = Some(Finished { at: now, rows: shard.rows });
+        let what = What::Done { rows: record.progress.rows };
+        events.push(Event { at: now, shard: Some(record.id.clone()), what });
     }
 }
 
@@ -94,37 +105,6 @@ fn run_cost(record: &ShardRecord, shard: &Shard, price: Money, now: Time) -> Mon
         ran += GpuSeconds::of(live.attempt.gpus.max(shard.gpus), now.since(started));
     }
     Money((i128::from(ran.0) * i128::from(price.0) / 3600).min(i128::from(i64::MAX)) as i64)
-}
-
-/// Seconds per row of every shard: its own if measured, else its family's, else as configured.
-/// The flag says whether it was measured at all.
-pub fn row_times(policy: &Policy, state: &State) -> Vec<(f64, bool)> {
-    let mut families: Vec<(&str, u64, f64)> = Vec::new();
-    for record in &state.shards {
-        if record.pace.rows == 0 {
-            continue;
-        }
-        let (rows, time) = (u64::from(record.pace.rows), record.pace.time.as_f64());
-        // Shards of a family stand together: nearly always it is the last one.
-        match families.iter_mut().rev().find(|(name, ..)| *name == record.id.family) {
-            Some(entry) => {
-                entry.1 += rows;
-                entry.2 += time;
-            }
-            None => families.push((&record.id.family, rows, time)),
-        }
-    }
-    let of = |(shard, record): (&Shard, &ShardRecord)| {
-        if let Some(own) = record.pace.seconds_per_row() {
-            return (own, true);
-        }
-        let family = families.iter().find(|(name, ..)| *name == shard.id.family);
-        match family {
-            Some((_, rows, time)) => (time / *rows as f64, true),
-            None => (shard.row_time.as_f64(), false),
-        }
-    };
-    policy.shards.iter().zip(&state.shards).map(of).collect()
 }
 
 /// Rows that are still to be done.

@@ -10,6 +10,7 @@ pub mod ask;
 pub mod backfill;
 pub mod bad_nodes;
 pub mod breaker;
+mod by_id;
 pub mod caps;
 pub mod census;
 pub mod check;
@@ -34,9 +35,11 @@ pub mod placement;
 pub mod plan;
 pub mod questions;
 pub mod queue;
+mod quick;
 pub mod quiet;
 pub mod reason;
 pub mod reconcile;
+pub mod records;
 pub mod reservation;
 pub mod retry;
 pub mod roster;
@@ -54,39 +57,44 @@ use crate::model::units::Time;
 use census::Census;
 use dispatch::{Dispatch, Start};
 use event::{Event, What};
-use lpt::Lpt;
 use no_fit::Largest;
 use parking::{Room, Seat, Waiting};
 use placement::Placement;
 use plan::{Action, Plan, Target};
+use records::Records;
 use roster::Roster;
 use submit::{Moment, Way};
 
 /// One cycle's decisions, in the order of policy.md section 2. `state` is brought up to what was
 /// seen; the actions are left to be carried out.
 pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, seed: u64) -> Plan {
+    let roster = Roster::new(state, &seen.cluster.jobs, seen.cluster.me);
+    plan_with(policy, state, seen, &roster, now, seed)
+}
+
+/// The same for who has the roster of these jobs and this state already.
+pub fn plan_with(
+    policy: &Policy,
+    state: &mut State,
+    seen: &Observation,
+    roster: &Roster<'_>,
+    now: Time,
+    seed: u64,
+) -> Plan {
     let mut plan = Plan::default();
     let events = &mut plan.events;
-    let roster = Roster::new(state, &seen.cluster.jobs, seen.cluster.me);
     learn(state, seen, now);
 
-    let twins = reconcile::reconcile(policy, state, seen, &roster, now, events);
-    measure::measure(policy, state, seen, now, events);
-    events.extend(totals::totals(policy, state, seen, now));
-    retry::judge(policy, state, seen, now, events);
-    bad_nodes::review(policy, state, &seen.cluster, now, events);
-    let over = caps::caps(policy, state, now, events);
-    let cancelled = retry::cancelled_but_live(state);
-    let stalled = stall::stalls(policy, state, now, events);
+    let records = records::bring_up(policy, state, seen, roster, now, events);
+    let Records { twins, over_cap, cancelled, stalled, census, lpt } = records;
 
     let me = seen.cluster.me;
     cancel(state, me, Stop::Cancelled, cancelled, &mut plan);
-    cancel(state, me, Stop::OverCap, over, &mut plan);
+    cancel(state, me, Stop::OverCap, over_cap, &mut plan);
     cancel(state, me, Stop::Twin, twins, &mut plan);
     cancel(state, me, Stop::Stalled, stalled, &mut plan);
 
     let moment = Moment { policy, cluster: &seen.cluster, now, seed };
-    let census = Census::new(policy, state);
     let dispatched = place(&moment, state, &census, &mut plan);
     let mut budget = breaker::most_submissions(policy, &state.caution, now)
         .saturating_sub(dispatched.starts.len());
@@ -97,7 +105,6 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
         .partition::<Vec<Action>, _>(kept_off::keeps_off);
     plan.actions.extend(off);
 
-    let lpt = Lpt::new(policy, state);
     let mut waiting = parking::movable(state, &census, me, now);
     let mut waits: Vec<Option<Reason>> = vec![None; policy.shards.len()];
     let mut largest = Largest::new(&seen.cluster);
@@ -116,13 +123,13 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
     let mut seats = Vec::new();
     state.learned.own_lane = None;
     if let Some(lanes) = &policy.lanes {
-        let own = parking::own_lane(lanes, &seen.cluster, &roster, state, &census);
+        let own = parking::own_lane(lanes, &seen.cluster, roster, state, &census);
         room = parking::room(policy, state, &own);
         state.learned.own_lane = Some(own);
         seats = parking::seats(policy, lanes, room, &waiting);
         plan.actions.extend(parking::moves(lanes, state, &seats, now));
         if policy.rules.lanes.longest_first {
-            plan.actions.extend(parking::order(state, &roster, &seats, &lpt));
+            plan.actions.extend(parking::order(state, roster, &seats, &lpt));
         }
         room = parking::room_left(policy, room, &seats);
     }
@@ -158,7 +165,7 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
             placements => alike::alike(policy, placements),
         };
     }
-    state.learned.gpus_at_hand = eta::gpus_at_hand(policy, state, seen, &roster);
+    state.learned.gpus_at_hand = eta::gpus_at_hand(policy, state, seen, roster);
     let of = waiting.len() as u32;
     let rank = ranks(policy, &waiting);
     for (shard, reason) in dispatched.waits {
@@ -166,11 +173,14 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
     }
     for (i, shard) in policy.shards.iter().enumerate() {
         let record = &mut state.shards[i];
+        let place = reason::Place { seat: seat_of[i], rank: rank[i], of };
+        if waits[i].is_none() && !submitted[i] && reason::still_pends(record, place) {
+            continue;
+        }
         let why = match waits[i].take() {
             _ if submitted[i] => Reason::Submitted,
             Some(reason) => reason,
             None => {
-                let place = reason::Place { seat: seat_of[i], rank: rank[i], of };
                 let why = reason::of_slot(policy, shard, record, place);
                 match why {
                     Reason::SubmitBudget { rank } => breaker::reason(&state.caution, record)

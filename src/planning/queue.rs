@@ -7,15 +7,20 @@ use crate::model::policy::Policy;
 use crate::model::state::{LabRecord, State};
 use crate::model::units::Usage;
 
+use super::by_id;
 use super::measure::is_done;
+use super::quick::QuickMap;
 
 /// The placed shards that wait for a start (`waiting`, in any order), rank 1 first.
 pub fn queue(policy: &Policy, state: &State, waiting: &[usize]) -> Vec<usize> {
+    let standings: QuickMap<&str, Usage> =
+        state.labs.iter().map(|(name, lab)| (name.as_str(), lab.usage + lab.floor)).collect();
+    let key = |&i: &usize| {
+        let lab = standings.get(policy.shards[i].lab.as_str());
+        (lab.copied().unwrap_or_default(), state.shards[i].queued_since)
+    };
     let mut waiting = waiting.to_vec();
-    waiting.sort_by_cached_key(|&i| {
-        let shard = &policy.shards[i];
-        (standing(state, &shard.lab), state.shards[i].queued_since, &shard.id)
-    });
+    by_id::sort(&mut waiting, key, |&i| &policy.shards[i].id);
     waiting
 }
 
@@ -27,13 +32,11 @@ pub fn standing(state: &State, lab: &str) -> Usage {
 /// Gives every lab of the policy a record. With `newcomer = "floor"` one that joins a running
 /// campaign starts at the lowest standing of the labs that still have work.
 pub fn welcome(policy: &Policy, state: &mut State) {
-    let unknown: Vec<String> = policy
-        .shards
-        .iter()
-        .map(|shard| &shard.lab)
-        .filter(|lab| !state.labs.contains_key(*lab))
-        .cloned()
-        .collect();
+    // Labs are few: each is looked up once.
+    let mut seen = QuickMap::<&str, ()>::default();
+    seen.extend(policy.shards.iter().map(|shard| (shard.lab.as_str(), ())));
+    let unknown = seen.into_keys().filter(|lab| !state.labs.contains_key(*lab));
+    let unknown: Vec<String> = unknown.map(str::to_owned).collect();
     if unknown.is_empty() {
         return;
     }

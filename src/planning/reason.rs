@@ -86,6 +86,23 @@ pub fn of_slot(policy: &Policy, shard: &Shard, record: &ShardRecord, place: Plac
     }
 }
 
+/// A shard that pended and pends, as nearly all do in nearly every cycle: its place is brought up
+/// to date within the reason it has. False: its reason has to be found.
+pub fn still_pends(record: &mut ShardRecord, place: Place) -> bool {
+    let Slot::Live(live) = &record.slot else { return false };
+    let Reason::PendingInSlurm { lane, parked, rank, of, slurm } = &mut record.why else {
+        return false;
+    };
+    let stopped = live.stop.is_some() || live.absent.is_some();
+    if stopped || live.state != JobState::Pending || is_stuck(&live.reason) {
+        return false;
+    }
+    (*lane, *parked) = (live.lane, place.seat.is_some_and(|seat| seat.parked));
+    (*rank, *of) = (place.rank, place.of);
+    slurm.clone_from(&live.reason);
+    true
+}
+
 fn of_live(live: &Live, place: Place) -> Reason {
     if let Some(absent) = live.absent {
         return Reason::EndUnknown { since: absent.since, said: "not in the queue".into() };

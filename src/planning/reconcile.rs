@@ -40,17 +40,52 @@ pub fn reconcile(
     now: Time,
     events: &mut Vec<Event>,
 ) -> Vec<Target> {
-    let past = Past::new(state, seen);
-    if matches!(&seen.accounting, Some(Err(gap)) if gap.kind == GapKind::Off) {
-        state.learned.accounting_off = true;
-    }
+    let shown = Shown::new(policy, state, seen, roster, now);
     let mut twins = Vec::new();
     let State { shards, labs, .. } = state;
-    let nodes = &seen.cluster.nodes;
     for (i, record) in shards.iter_mut().enumerate() {
+        shown.bring_up(i, record, labs, events, &mut twins);
+    }
+    twins
+}
+
+/// What Slurm shows in this cycle, for one record after the other.
+pub struct Shown<'a> {
+    policy: &'a Policy,
+    roster: &'a Roster<'a>,
+    past: Past<'a>,
+    nodes: &'a [Node],
+    me: u32,
+    now: Time,
+}
+
+impl<'a> Shown<'a> {
+    pub fn new(
+        policy: &'a Policy,
+        state: &mut State,
+        seen: &'a Observation,
+        roster: &'a Roster<'a>,
+        now: Time,
+    ) -> Shown<'a> {
+        let past = Past::new(state, seen);
+        if matches!(&seen.accounting, Some(Err(gap)) if gap.kind == GapKind::Off) {
+            state.learned.accounting_off = true;
+        }
+        Shown { policy, roster, past, nodes: &seen.cluster.nodes, me: seen.cluster.me, now }
+    }
+
+    /// Brings one record up to it.
+    pub fn bring_up(
+        &self,
+        shard: usize,
+        record: &mut ShardRecord,
+        labs: &mut BTreeMap<String, LabRecord>,
+        events: &mut Vec<Event>,
+        twins: &mut Vec<Target>,
+    ) {
         let before = mem::replace(&mut record.slot, Slot::Free);
-        let mut step =
-            Step { policy, record, labs, roster, past: &past, nodes, shard: i, now, events };
+        let Shown { policy, roster, past, nodes, me, now } = self;
+        let mut step = Step { policy, record, labs, roster, past, nodes, shard, now: *now, events };
         let after = match before {
             Slot::Free => step.adopt_stray(Slot::Free),
             Slot::Settling(end) => step.adopt_stray(Slot::Settling(end)),
@@ -58,9 +93,8 @@ pub fn reconcile(
             Slot::Live(live) => step.follow(live),
         };
         record.slot = after;
-        twins.extend(twins_of(record, roster, i, seen.cluster.me, now, events));
+        twins.extend(twins_of(record, roster, shard, *me, *now, events));
     }
-    twins
 }
 
 /// One shard in one cycle.

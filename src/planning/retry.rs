@@ -2,10 +2,13 @@
 //!
 //! Rows decide, not exit codes (slurm.md "Ending"). A preemption is never a failure.
 
+use std::collections::BTreeMap;
+
+use crate::model::caution::NodeMarks;
 use crate::model::cluster::EndWord;
 use crate::model::observation::Observation;
 use crate::model::policy::{Policy, Rules, Shard};
-use crate::model::state::{End, EndHow, Gate, HeldWhy, ShardRecord, Slot, State, Stop};
+use crate::model::state::{End, EndHow, Gate, HeldWhy, ShardRecord, Slot, Stop};
 use crate::model::units::{Secs, Time};
 
 use super::bad_nodes::{self, Blame, Marks};
@@ -19,77 +22,73 @@ const LONGEST_BACKOFF: Secs = Secs::hours(1);
 /// Log lines shown with a shard that is held.
 const LOG_LINES: usize = 5;
 
-/// Judges every job that ended, and opens the gates whose time has come.
+/// Judges a shard's job where it ended, and opens the shard's gate if the time for that has come.
 pub fn judge(
     policy: &Policy,
-    state: &mut State,
     seen: &Observation,
+    i: usize,
+    record: &mut ShardRecord,
+    nodes: &mut BTreeMap<String, NodeMarks>,
     now: Time,
     events: &mut Vec<Event>,
 ) {
-    let State { shards, caution, .. } = state;
-    let nodes = &mut caution.nodes;
-    let mut marks = Marks { nodes, cluster: &seen.cluster.nodes, rules: &policy.rules, now };
-    for (i, (shard, record)) in policy.shards.iter().zip(shards).enumerate() {
-        if matches!(record.gate, Gate::Backoff { until } if until <= now) {
-            record.gate = Gate::Open;
-        }
-        let Slot::Settling(end) = &record.slot else { continue };
-        let log = seen.log_of(i);
-        let verdict = verdict(record, end, shard, &policy.rules, log, now);
-        if verdict == Verdict::Wait {
-            continue;
-        }
-        let tell =
-            |record: &ShardRecord, what| Event { at: now, shard: Some(record.id.clone()), what };
-        let new_rows = record.progress.rows.saturating_sub(end.rows_before);
-        events.push(tell(record, What::Ended { job: end.job, how: end.how, new_rows }));
-        let end = end.clone();
-        record.slot = Slot::Free;
-        if bad_nodes::node_failed(&end)
-            && let [node] = end.nodes.as_slice()
-        {
-            marks.charge(node, record, &end);
-        }
-        // A start that never came about does not cost the place in the queue.
-        if end.stop != Some(Stop::Stranded) || end.started.is_some() {
-            record.queued_since = now;
-        }
-        match verdict {
-            Verdict::Wait | Verdict::Free => {}
-            Verdict::Preempted => record.preemptions += 1,
-            Verdict::Progress => {
-                record.failures = 0;
-                marks.confirm(record, &end);
-            }
-            Verdict::CancelledByOther => {
-                let why = HeldWhy::JobCancelled { job: end.job, by: end.cancelled_by };
-                events.push(tell(
-                    record,
-                    What::Held { why: "its job was cancelled by somebody".into() },
-                ));
-                record.gate = Gate::Held { why, at: now };
-            }
-            Verdict::GpuOutOfMemory => {
-                let what = oom::escalate(policy, shard, record, &end, now);
-                events.push(tell(record, what));
-            }
-            Verdict::Failure => match bad_nodes::blame(record, &end, &marks) {
-                Blame::Node(node) => {
-                    marks.charge(&node, record, &end);
-                    events.push(tell(record, What::NodeBlamed { job: end.job, node }));
-                }
-                Blame::Shard => {
-                    marks.take_back(record);
-                    record.failures += 1;
-                    if let Some(what) = punish(record, &end, &policy.rules, log, now) {
-                        events.push(tell(record, what));
-                    }
-                }
-            },
-        }
-        record.last_end = Some(end);
+    if matches!(record.gate, Gate::Backoff { until } if until <= now) {
+        record.gate = Gate::Open;
     }
+    let Slot::Settling(end) = &record.slot else { return };
+    let shard = &policy.shards[i];
+    let mut marks = Marks { nodes, cluster: &seen.cluster.nodes, rules: &policy.rules, now };
+    let log = seen.log_of(i);
+    let verdict = verdict(record, end, shard, &policy.rules, log, now);
+    if verdict == Verdict::Wait {
+        return;
+    }
+    let tell = |record: &ShardRecord, what| Event { at: now, shard: Some(record.id.clone()), what };
+    let new_rows = record.progress.rows.saturating_sub(end.rows_before);
+    events.push(tell(record, What::Ended { job: end.job, how: end.how, new_rows }));
+    let end = end.clone();
+    record.slot = Slot::Free;
+    if bad_nodes::node_failed(&end)
+        && let [node] = end.nodes.as_slice()
+    {
+        marks.charge(node, record, &end);
+    }
+    // A start that never came about does not cost the place in the queue.
+    if end.stop != Some(Stop::Stranded) || end.started.is_some() {
+        record.queued_since = now;
+    }
+    match verdict {
+        Verdict::Wait | Verdict::Free => {}
+        Verdict::Preempted => record.preemptions += 1,
+        Verdict::Progress => {
+            record.failures = 0;
+            marks.confirm(record, &end);
+        }
+        Verdict::CancelledByOther => {
+            let why = HeldWhy::JobCancelled { job: end.job, by: end.cancelled_by };
+            events
+                .push(tell(record, What::Held { why: "its job was cancelled by somebody".into() }));
+            record.gate = Gate::Held { why, at: now };
+        }
+        Verdict::GpuOutOfMemory => {
+            let what = oom::escalate(policy, shard, record, &end, now);
+            events.push(tell(record, what));
+        }
+        Verdict::Failure => match bad_nodes::blame(record, &end, &marks) {
+            Blame::Node(node) => {
+                marks.charge(&node, record, &end);
+                events.push(tell(record, What::NodeBlamed { job: end.job, node }));
+            }
+            Blame::Shard => {
+                marks.take_back(record);
+                record.failures += 1;
+                if let Some(what) = punish(record, &end, &policy.rules, log, now) {
+                    events.push(tell(record, what));
+                }
+            }
+        },
+    }
+    record.last_end = Some(end);
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,10 +176,9 @@ fn punish(
 }
 
 /// A person wants no more of it, and Slurm still has its job.
-pub fn cancelled_but_live(state: &State) -> Vec<Target> {
-    let live = |(i, record): (usize, &ShardRecord)| {
-        let job = record.live()?.job;
-        matches!(record.gate, Gate::Cancelled { .. }).then(|| Target::new(i, &record.id, job))
-    };
-    state.shards.iter().enumerate().filter_map(live).collect()
+pub fn cancelled_but_live(i: usize, record: &ShardRecord) -> Option<Target> {
+    if !matches!(record.gate, Gate::Cancelled { .. }) {
+        return None;
+    }
+    Some(Target::new(i, &record.id, record.live()?.job))
 }

@@ -10,6 +10,8 @@ use crate::model::id::JobId;
 use crate::model::policy::{Lane, LaneSpec, Lanes};
 use crate::model::state::{Attempt, Live, ShardRecord, Slot, State};
 
+use super::quick::QuickMap;
+
 /// A job of ours, with what its comment says.
 #[derive(Debug, Clone, Copy)]
 pub struct Ours<'a> {
@@ -111,7 +113,7 @@ struct Known<'s> {
     /// What the comment of every job of this state begins with.
     ours: String,
     /// Jobs that the records hold, which nearly all of ours are: no comment need be read for them.
-    live: HashMap<JobId, usize>,
+    live: QuickMap<JobId, usize>,
     shards: &'s [ShardRecord],
     /// By family and shard; made for the first job that no record holds.
     names: std::cell::OnceCell<HashMap<(&'s str, &'s str), usize>>,
@@ -120,10 +122,12 @@ struct Known<'s> {
 impl<'s> Known<'s> {
     fn new(state: &'s State) -> Known<'s> {
         let live = |(i, record): (usize, &ShardRecord)| Some((record.live()?.job, i));
+        let mut jobs = QuickMap::with_capacity_and_hasher(state.shards.len(), Default::default());
+        jobs.extend(state.shards.iter().enumerate().filter_map(live));
         Known {
             project: &state.project,
             ours: format!("babysit:{}:", state.instance),
-            live: state.shards.iter().enumerate().filter_map(live).collect(),
+            live: jobs,
             shards: &state.shards,
             names: std::cell::OnceCell::new(),
         }

@@ -4,11 +4,11 @@
 use crate::model::cluster::JobState;
 use crate::model::policy::Policy;
 use crate::model::reason::Reason;
-use crate::model::state::{Live, State};
+use crate::model::state::{Live, ShardRecord, Slot, State};
 use crate::model::units::{Secs, Time};
 
 use super::event::{Event, What};
-use super::measure;
+use super::lpt::Lpt;
 use super::plan::Target;
 
 /// So many usual row times without a new row are a stall.
@@ -16,31 +16,37 @@ const TIMES: f64 = 10.0;
 /// Shorter silences are none, however short the rows: files of the user's are late by minutes.
 const LEAST: Secs = Secs::minutes(10);
 
-/// Marks and tells the stalls, and names the jobs that are to be started again. The files must
-/// have been measured in this cycle.
+/// Could it stall at all?
+pub fn may_stall(record: &ShardRecord) -> bool {
+    record.live().is_some_and(runs)
+}
+
+fn runs(live: &Live) -> bool {
+    live.state == JobState::Running && live.stop.is_none()
+}
+
+/// Marks and tells the stalls among the shards that `may_stall`, and names the jobs that are to be
+/// started again. The files must have been measured in this cycle.
 pub fn stalls(
     policy: &Policy,
     state: &mut State,
+    running: &[usize],
+    usual: &Lpt,
     now: Time,
     events: &mut Vec<Event>,
 ) -> Vec<Target> {
-    let runs = |live: &Live| live.state == JobState::Running && live.stop.is_none();
-    // No shard runs: the row times need not be worked out.
-    if !state.shards.iter().any(|record| record.live().is_some_and(runs)) {
-        return Vec::new();
-    }
-    let usual = measure::row_times(policy, state);
     let mut restart = Vec::new();
-    for (i, record) in state.shards.iter_mut().enumerate() {
+    for &i in running {
+        let record = &mut state.shards[i];
         let measured = record.progress.gap.is_none() && record.progress.measured_at == Some(now);
-        let id = record.id.clone();
-        let crate::model::state::Slot::Live(live) = &mut record.slot else { continue };
+        let id = &record.id;
+        let Slot::Live(live) = &mut record.slot else { continue };
         if !runs(live) || !measured || live.absent.is_some() {
             continue;
         }
         let Some(started) = live.started else { continue };
         let last = live.mark.map_or(started, |mark| mark.at).max(started);
-        let patience = Secs((usual[i].0 * TIMES) as i64).max(LEAST);
+        let patience = Secs((usual.seconds_per_row[i] * TIMES) as i64).max(LEAST);
         if now.since(last) < patience {
             live.stalled = None;
             continue;
@@ -52,7 +58,7 @@ pub fn stalls(
             events.push(Event { at: now, shard: Some(id.clone()), what });
         }
         if again {
-            restart.push(Target::new(i, &id, live.job));
+            restart.push(Target::new(i, id, live.job));
         }
     }
     restart

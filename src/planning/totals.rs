@@ -18,9 +18,11 @@ pub fn totals(policy: &Policy, state: &State, seen: &Observation, now: Time) -> 
     let stretch = |at: Time| at.0.div_euclid(EVERY.0);
     let fresh = state.last_tick.as_ref().is_none_or(|tick| stretch(tick.at) != stretch(now));
     let pairs = || policy.shards.iter().zip(&state.shards);
-    let last = pairs().any(|(_, record)| record.finished.is_some_and(|f| f.at == now))
-        && state.last_tick.as_ref().is_none_or(|tick| tick.at != now);
-    if !(fresh || last) || !seen.progress.iter().flatten().any(Result::is_ok) {
+    let last = || {
+        pairs().any(|(_, record)| record.finished.is_some_and(|f| f.at == now))
+            && state.last_tick.as_ref().is_none_or(|tick| tick.at != now)
+    };
+    if !seen.progress.iter().flatten().any(Result::is_ok) || !(fresh || last()) {
         return None;
     }
     let (mut rows, mut of, mut spent) = (0u64, 0u64, Money::ZERO);

@@ -98,6 +98,14 @@ impl Store {
         Ok(self.look()?.map(|(state, _)| state))
     }
 
+    /// The bytes that a save would write, for whoever compares or measures.
+    ///
+    /// # Errors
+    /// None that a state could cause; serialization has the type.
+    pub fn spell(state: &State) -> serde_json::Result<Vec<u8>> {
+        v1::encode(state, state.generation)
+    }
+
     /// Tries out, on files of its own, whether the file system does what a tick needs.
     pub fn trial(&self) -> Result<Trial, StoreError> {
         trial::trial(&self.path)

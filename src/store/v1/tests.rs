@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::dice::{Dice, state};
-use super::{Unreadable, decode, encode};
+use super::{Unreadable, WORTH_A_THREAD, decode, encode};
 
 /// Kept for ever: a state as version 1 wrote it, with every variant there was.
 const KEPT: &str = include_str!("../../../tests/fixtures/state/v1.json");
@@ -10,6 +10,20 @@ const KEPT: &str = include_str!("../../../tests/fixtures/state/v1.json");
 fn cases(usual: u32) -> u32 {
     const UNSET: u32 = 256;
     Some(ProptestConfig::default().cases).filter(|wish| *wish != UNSET).unwrap_or(usual)
+}
+
+/// Two threads spell a large state; nothing of that shows.
+#[test]
+fn a_state_of_any_size_is_one_shard_a_line() {
+    for shards in [0, 1, WORTH_A_THREAD - 1, WORTH_A_THREAD, WORTH_A_THREAD + 1] {
+        let before = state(&mut Dice::new(7), shards);
+        let bytes = encode(&before, before.generation).expect("encodes");
+        let text = std::str::from_utf8(&bytes).expect("UTF-8");
+        let (_, list) = text.split_once("\"shards\": [").expect("the list");
+        let lines = list.lines().skip(1).take_while(|line| line.starts_with('{')).count();
+        assert_eq!(lines, shards);
+        assert_eq!(decode(&bytes), Ok(before), "{shards}");
+    }
 }
 
 proptest! {
