@@ -12,6 +12,8 @@ mod field;
 #[allow(dead_code, reason = "shared with the random campaigns")]
 #[path = "scenarios/harness.rs"]
 mod harness;
+#[path = "scenarios/orphans.rs"]
+mod orphans;
 #[path = "scenarios/prose.rs"]
 mod prose;
 #[path = "scenarios/reasons.rs"]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::engine::{self, Hands, Outcome, Report};
 use crate::model::state::State;
-use crate::progress::Files;
+use crate::progress::{Files, Timely};
 
 use super::checkpoint::Keep;
 use super::context::{Campaign, Context};
@@ -34,7 +34,7 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     let mut state = state?;
     let looked = looked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let before = policy.rules.journal_observations.then(|| locked.before(&state));
-    let mut files = Files::new(locked.read_cache().as_deref());
+    let mut files = files(locked.read_cache().as_deref(), budget)?;
     let mut keep = Keep { locked: &mut locked, trouble: None };
     let mut hands = Hands {
         policy,
@@ -60,6 +60,16 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
         cx.talk.aside(&format!("babysit: {} was not written: {error}", path.display()));
     }
     Ok(Cycle { report, state })
+}
+
+/// Of a tick's time, this part is the most that the user's files get: what they leave is for the
+/// submissions.
+const FILES_PART: u32 = 4;
+
+/// The user's files as a tick reads them that may take so long.
+pub fn files(cache: Option<&[u8]>, budget: Duration) -> Result<Timely, Stop> {
+    Timely::new(Files::new(cache), budget / FILES_PART)
+        .map_err(|error| Stop::failed("thread", format!("no thread can be started: {error}")))
 }
 
 /// Skips in a row at which cron's mail says so: the first, then ever more rarely. In a terminal

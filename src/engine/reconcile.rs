@@ -5,6 +5,7 @@ use crate::model::request::Asked;
 use crate::model::state::State;
 use crate::planning::differences::{Difference, differences};
 use crate::planning::event::Event;
+use crate::planning::orphans;
 use crate::planning::plan::Target;
 use crate::planning::reconcile::reconcile as settle;
 use crate::planning::roster::Roster;
@@ -42,6 +43,7 @@ pub fn reconcile(hands: &mut Hands<'_>, state: &mut State) -> Reconciled {
     let seen = observe(hands, state, cluster);
     let roster = Roster::new(state, &seen.cluster.jobs, seen.cluster.me);
     let twins = settle(hands.policy, state, &seen, &roster, hands.now, &mut done.events);
+    orphans::follow(hands.policy, state, &seen, hands.now, &mut done.events);
     done.left = differences(state, &seen.cluster);
     hands.checkpoint.journal(&done.events);
     let ready = hands.checkpoint.save(state).and_then(|()| hands.checkpoint.still_ours());

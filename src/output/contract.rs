@@ -23,7 +23,19 @@ pub struct Status {
     pub labs: Vec<LabView>,
     /// Nodes that no job is sent to for a while.
     pub kept_out: Vec<KeptOut>,
+    /// Jobs of shards that shards.toml no longer names.
+    pub left_over: Vec<LeftOver>,
     pub totals: Totals,
+}
+
+/// Nothing is decided for it any more; it is followed to its end and charged.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LeftOver {
+    pub shard: String,
+    pub lab: String,
+    /// `null`: its submission is not settled yet.
+    pub job: Option<Job>,
+    pub gpus: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -7,7 +7,7 @@ use super::format::{ago, count, one_line, plain, rate, secs, span, span_words, s
 use super::layout::{Cell, Columns, Side, wrap};
 use super::paint::{Paint, Tone};
 use super::steps::{Step, steps};
-use super::view::{KeptOut, ShardView, Status, Totals};
+use super::view::{KeptOut, LeftOver, ShardView, Status, Totals};
 use super::why;
 use super::word::Word;
 
@@ -39,6 +39,7 @@ pub fn render(status: &Status, look: &Look) -> String {
     out.push('\n');
     out.push_str(&total_lines(&status.totals, look));
     out.push_str(&node_lines(status, look));
+    out.push_str(&left_over_lines(status, look));
     out.push_str(&step_lines(&steps(&status.shards, look.now), look));
     out
 }
@@ -297,6 +298,26 @@ fn node_lines(status: &Status, look: &Look) -> String {
         return String::new();
     }
     let text = format!("kept out  {}", all.join(", "));
+    wrap(&text, 0, look.width)
+}
+
+/// Jobs of shards that shards.toml no longer names.
+fn left_over_lines(status: &Status, look: &Look) -> String {
+    let line = |left: &LeftOver| match &left.job {
+        Some(job) => format!("{} (job {} {})", left.shard, job.id, one_line(&job.state)),
+        None => format!("{} (a submission without an answer)", left.shard),
+    };
+    let mut all: Vec<String> = status.left_over.iter().take(STEPS_SHOWN).map(line).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    if let Some(more) = status.left_over.len().checked_sub(STEPS_SHOWN).filter(|n| *n > 0) {
+        all.push(format!("and {more} more"));
+    }
+    let text = format!(
+        "left over {}: not in shards.toml any more; charged when it ends, or end it with scancel",
+        all.join(", ")
+    );
     wrap(&text, 0, look.width)
 }
 

@@ -26,6 +26,7 @@ pub mod lpt;
 pub mod measure;
 pub mod no_fit;
 pub mod oom;
+pub mod orphans;
 pub mod parking;
 pub mod past;
 pub mod person;
@@ -70,6 +71,7 @@ pub fn plan(policy: &Policy, state: &mut State, seen: &Observation, now: Time, s
     learn(state, seen, now);
 
     let twins = reconcile::reconcile(policy, state, seen, &roster, now, events);
+    orphans::follow(policy, state, seen, now, events);
     measure::measure(policy, state, seen, now, events);
     events.extend(totals::totals(policy, state, seen, now));
     retry::judge(policy, state, seen, now, events);
