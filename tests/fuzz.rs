@@ -492,16 +492,25 @@ fn fuzz_config() {
     // The tree of the TOML reader, with the place of each word: a file has 4 MiB at most.
     fuzz(&Try { factor: 64, ..Try::of_file("config", &models) }, |bytes| {
         std::fs::write(&path, bytes).expect("written");
-        match babysit::config::load(&path) {
-            // `shards = 1000` is few bytes and many shards, by their own limit.
+        let shards = match babysit::config::load(&path) {
             Ok(loaded) => {
                 assert!(!loaded.policy.shards.is_empty());
-                loaded.policy.shards.len() * (16 << 10)
+                loaded.policy.shards.len()
             }
             Err(faults) => {
                 assert!(!faults.faults.is_empty());
                 0
             }
-        }
+        };
+        // `shards = 1000` is few bytes and many shards, by a limit of their own; also where another
+        // line is wrong.
+        shards.max(largest_number(bytes)) * (16 << 10)
     });
+}
+
+/// That a count of shards could be.
+fn largest_number(bytes: &[u8]) -> usize {
+    let text = String::from_utf8_lossy(bytes).replace('_', "");
+    let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok());
+    numbers.filter(|number| *number <= 100_000).max().unwrap_or(0)
 }

@@ -46,11 +46,20 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
         }
         Outcome::Failed(why) => return Err(Stop::failed("reconcile", why.clone())),
     }
+    if let Some(instance) = &done.taken_up {
+        cx.talk.insist(&format!(
+            "babysit: the state is new, and its live jobs prove to be of instance {}: they were taken \
+             up. Should another babysit of this project still be at work, end it now: two would act on \
+             the same jobs",
+            format::one_line(instance)
+        ));
+    }
     let person = done.left.iter().any(|difference| difference.needs_person());
     if cx.talk.json {
         cx.talk.result_json(&json!({
             "schema": differences::SCHEMA,
             "taken_over": taken_over,
+            "taken_up": done.taken_up,
             "found": differences::json(&done.found, now),
             "settled": done.events.iter().map(journal::json).collect::<Vec<_>>(),
             "left": differences::json(&done.left, now),
