@@ -40,11 +40,13 @@ pub fn run(cx: &Context, asked: &Log) -> Result<Exit, Stop> {
         None => tell(cx, &wanted, &line),
     })?;
     cx.talk.result(&last.into_iter().collect::<String>())?;
-    while asked.follow {
+    if !asked.follow {
+        return Ok(Exit::Done);
+    }
+    loop {
         std::thread::sleep(LOOK);
         each(&mut lines, |line| tell(cx, &wanted, &line))?;
     }
-    Ok(Exit::Done)
 }
 
 fn each(lines: &mut Lines, mut show: impl FnMut(Value) -> Result<(), Stop>) -> Result<(), Stop> {

@@ -30,6 +30,7 @@ pub struct Status {
 
 /// Nothing is decided for it any more; it is followed to its end and charged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOver {
     pub shard: String,
     pub lab: String,
