@@ -490,7 +490,7 @@ fn fuzz_config() {
         models.push(std::fs::read(file).expect("an example"));
     }
     // The tree of the TOML reader, with the place of each word: a file has 4 MiB at most.
-    fuzz(&Try { factor: 64, ..Try::of_file("config", &models) }, |bytes| {
+    fuzz(&Try { factor: 128, ..Try::of_file("config", &models) }, |bytes| {
         std::fs::write(&path, bytes).expect("written");
         let shards = match babysit::config::load(&path) {
             Ok(loaded) => {
