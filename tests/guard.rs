@@ -85,6 +85,61 @@ fn fake_slurm_kills_a_cancelling_command_at_every_moment() {
     assert!(moments >= 2, "only {moments} moments");
 }
 
+/// A tick was killed after its first sbatch, whose job exists; the ticks that find it are killed too.
+#[test]
+fn fake_slurm_kills_a_tick_that_adopts_at_every_moment() {
+    let prepare = |lab: &Lab| {
+        // squeue before and after, sbatch before, and after.
+        lab.write("bin/die_at", "4");
+        assert_eq!(lab.run_at(&["tick"], START).code, None, "killed");
+        assert_eq!(lab.asked_of_sbatch(), 1);
+        std::fs::remove_file(lab.at("bin/moments")).expect("removed");
+    };
+    let moments = killed_everywhere(prepare, &["tick"], |lab, moment| {
+        let jobs = lab.jobs();
+        assert_eq!(jobs.len(), 3, "moment {moment}: {jobs:?}");
+        assert!(jobs.values().all(|ids| ids.len() == 1), "moment {moment}: {jobs:?}");
+    });
+    assert!(moments >= 4, "only {moments} moments");
+}
+
+/// Pending jobs are moved to the other lane; whatever was cut, each stays one job, in its lane.
+#[test]
+fn fake_slurm_kills_a_moving_tick_at_every_moment() {
+    let lanes = |park: u32| {
+        format!("{TOML}[own]\nqos = \"own\"\ngpus = 1\npark = {park}\n[extra]\nqos = \"extra\"\n")
+    };
+    let prepare = |lab: &Lab| {
+        lab.write("shards.toml", &lanes(2));
+        lab.run(&["tick"], 0);
+        lab.write("shards.toml", &lanes(0));
+    };
+    let moments = killed_everywhere(prepare, &["tick"], |lab, moment| {
+        let jobs = lab.jobs();
+        assert!(jobs.len() == 3 && jobs.values().all(|ids| ids.len() == 1), "{moment}: {jobs:?}");
+        let moved =
+            jobs.values().filter(|ids| lab.read(&format!("bin/qos.{}", ids[0])) == "extra\n");
+        assert!(moved.count() >= 2, "moment {moment}: K is 0 now");
+    });
+    // squeue, scontrol, squeue again: before and after each.
+    assert!(moments >= 6, "only {moments} moments");
+}
+
+/// sinfo runs beside squeue, so its moments are tried apart.
+#[test]
+fn fake_slurm_kills_a_tick_around_sinfo() {
+    for script in [format!("kill -9 $PPID\n{SINFO}"), format!("{SINFO}kill -9 $PPID\n")] {
+        let lab = Lab::new();
+        lab.program("sinfo", &script);
+        assert_eq!(lab.run_at(&["tick"], START).code, None, "killed");
+        assert_eq!(lab.asked_of_sbatch(), 0, "nothing is asked before both probes answered");
+        lab.program("sinfo", SINFO);
+        lab.run(&["tick"], 0);
+        let jobs = lab.jobs();
+        assert!(jobs.len() == 3 && jobs.values().all(|ids| ids.len() == 1), "{jobs:?}");
+    }
+}
+
 // ---- the lock
 
 #[test]
@@ -269,6 +324,89 @@ fn fake_slurm_reconcile_leaves_where_slurm_does_not_answer() {
     let before = lab.read("state.json");
     has(&lab.run(&["reconcile"], 75).err, "nothing was compared");
     assert_eq!(lab.read("state.json"), before);
+}
+
+#[test]
+fn fake_slurm_reconcile_takes_up_the_jobs_of_a_lost_state() {
+    let lab = Lab::new();
+    lab.run(&["tick"], 0);
+    let instance = lab.instance();
+    for file in ["state.json", "state.json.bak", "journal.jsonl", "state.json.lock"] {
+        if lab.at(file).exists() {
+            std::fs::remove_file(lab.at(file)).expect("removed");
+        }
+    }
+    has(&lab.run(&["tick"], 1).err, "babysit reconcile");
+    // The failed tick left a state without any history.
+    let said = lab.run(&["reconcile"], 0);
+    has(&said.out, "was found in the queue as attempt 1");
+    has(&said.err, "another babysit of this project");
+    assert_eq!(lab.instance(), instance);
+    lab.run(&["tick"], 0);
+    let jobs = lab.jobs();
+    assert!(jobs.len() == 3 && jobs.values().all(|ids| ids.len() == 1), "{jobs:?}");
+    assert_eq!(lab.asked_of_sbatch(), 3);
+}
+
+#[test]
+fn fake_slurm_reconcile_takes_up_nothing_that_proves_less_than_all() {
+    for odd in [
+        // Another instance beside it; a shard that shards.toml does not name; a name that is not the comment's.
+        "901 oracle-plan.find.s1.a1 babysit:feedbeef:find/s1:a1:00000000 PENDING",
+        "901 oracle-plan.find.s9.a1 babysit:cafecafe:find/s9:a1:00000000 PENDING",
+        "901 oracle-plan.find.s1.a2 babysit:cafecafe:find/s1:a1:00000000 PENDING",
+    ] {
+        let lab = Lab::new();
+        lab.write(
+            "bin/jobs",
+            "900 oracle-plan.find.s0.a1 babysit:cafecafe:find/s0:a1:00000000 PENDING\n",
+        );
+        lab.add_job(odd);
+        has(&lab.run(&["reconcile"], 3).out, "of another state");
+        assert_ne!(lab.instance(), "cafecafe", "{odd}");
+    }
+}
+
+// ---- what others write
+
+#[test]
+fn fake_slurm_terminal_escapes_reach_no_terminal() {
+    let lab = Lab::new();
+    lab.write("bin/reason", "Bad\u{1b}[2J\u{7}constraint");
+    lab.run(&["tick"], 0);
+    lab.add_job(
+        "900 oracle-plan.find.s1.a1\u{1b}[31m babysit:feed\u{1b}[2Jbeef:find/s1:a1:0 PENDING",
+    );
+    let refuse = "printf 'sbatch: error: \\033[2JInvalid qos specification\\007\\n' >&2; exit 1";
+    lab.program("sbatch", refuse);
+    lab.write("shards.toml", &TOML.replace("shards = 2", "shards = 3"));
+    for words in [["tick"], ["status"], ["log"], ["usage"], ["reconcile"]] {
+        let said = lab.run_at(&words, START + 60);
+        let all = said.out + &said.err;
+        assert!(!all.contains(['\u{1b}', '\u{7}']), "{words:?}: {all:?}");
+    }
+    for shard in ["find/s0", "find/s2"] {
+        let all = lab.run_at(&["why", shard], START + 60).out;
+        assert!(!all.is_empty() && !all.contains(['\u{1b}', '\u{7}']), "{all:?}");
+    }
+}
+
+#[test]
+fn fake_slurm_a_line_of_ten_gigabytes_is_no_memory() {
+    let lab = Lab::new();
+    let ledger = "done = { jsonl = \"{shard}.jsonl\", key = \"row\" }";
+    lab.write(
+        "shards.toml",
+        &TOML.replace("done = { glob = \"runs/find/{shard}/row_*.json\" }", ledger),
+    );
+    let file = std::fs::File::create(lab.at("s0.jsonl")).expect("a file");
+    // NUL bytes without a newline, none of them on the disk.
+    file.set_len(10 << 30).expect("a sparse file");
+    let said = lab.run_after("ulimit -v 400000", "tick");
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    has(&lab.run(&["log", "find/s0"], 0).out, "is large");
+    let held = lab.jobs().contains_key("find/s0");
+    assert!(!held, "what was not read is not submitted");
 }
 
 // ---- doctor

@@ -20,7 +20,7 @@ mod prose;
 mod rules;
 
 use babysit::model::units::Secs;
-use chance::{Weather, campaign};
+use chance::{Trial, Weather, campaign};
 
 #[test]
 fn cycles_are_cut_and_every_command_fails_at_thirty_percent() {
@@ -32,4 +32,11 @@ fn cycles_are_cut_and_every_command_fails_at_thirty_percent() {
 fn cycles_are_cut_on_a_healthy_cluster() {
     let weather = Weather { faults: 0.0, cuts: 0.5, skew: Secs(0), ticks: 80 };
     campaign("cut only", 6_000..6_030, weather, 2_000);
+}
+
+/// Runs that found something once.
+#[test]
+fn what_was_wrong_once_stays_right() {
+    // The charge of a reservation that a given-up start left behind came after the queue was made.
+    Trial::new(30_217, Weather { faults: 0.0, cuts: 0.5, skew: Secs(0), ticks: 80 }).run();
 }

@@ -24,6 +24,10 @@ impl Checkpoint for Keep<'_> {
         Ok(self.locked.still_ours()?)
     }
 
+    fn another_instance(&mut self) {
+        self.locked.another_instance();
+    }
+
     fn journal(&mut self, events: &[Event]) {
         let lines: Vec<_> = events.iter().map(journal::json).collect();
         if let Err(error) = self.locked.journal(&lines) {

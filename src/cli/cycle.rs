@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::engine::{self, Hands, Outcome, Report};
 use crate::model::state::State;
-use crate::progress::Files;
+use crate::progress::{Files, Timely};
 
 use super::checkpoint::Keep;
 use super::context::{Campaign, Context};
@@ -25,12 +25,13 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     let budget = Duration::from_secs(policy.rules.tick_budget.0.unsigned_abs());
     let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
     // Slurm thinks while a large state, and what is known of the ledgers, is read.
-    let (state, mut files, looked) = std::thread::scope(|scope| {
+    let (state, files, looked) = std::thread::scope(|scope| {
         let probes = scope.spawn(|| engine::look(policy, &mut slurm));
         let state = cx.load(campaign, &mut locked);
-        (state, Files::new(locked.read_cache().as_deref()), probes.join())
+        (state, files(locked.read_cache().as_deref(), budget), probes.join())
     });
     let mut state = state?;
+    let mut files = files?;
     let looked = looked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let before = policy.rules.journal_observations.then(|| locked.before(&state));
     let mut keep = Keep { locked: &mut locked, trouble: None };
@@ -62,6 +63,16 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
         notify::deliver(cx, campaign, &slurm, &state.instance, message);
     }
     Ok(Cycle { report, state })
+}
+
+/// Of a tick's time, this part is the most that the user's files get: what they leave is for the
+/// submissions.
+const FILES_PART: u32 = 4;
+
+/// The user's files as a tick reads them that may take so long.
+pub fn files(cache: Option<&[u8]>, budget: Duration) -> Result<Timely, Stop> {
+    Timely::new(Files::new(cache), budget / FILES_PART)
+        .map_err(|error| Stop::failed("thread", format!("no thread can be started: {error}")))
 }
 
 /// Skips in a row at which cron's mail says so: the first, then ever more rarely. In a terminal

@@ -1,15 +1,17 @@
 //! `babysit reconcile`: takes the backup over where the state is damaged or gone (only here, and
 //! never silently), then settles with Slurm what can be proved.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::engine::{self, Hands, Outcome};
 use crate::output::{differences, format, journal};
-use crate::progress::Files;
 use crate::store::{Locked, StoreError};
 
 use super::checkpoint::Keep;
 use super::context::{Campaign, Context};
+use super::cycle;
 use super::exit::{Exit, Stop};
 use super::slurm;
 
@@ -22,8 +24,9 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
     }
     let found = locked.load()?;
     let mut state = cx.aligned(&campaign, found);
-    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)());
-    let mut files = Files::new(locked.read_cache().as_deref());
+    let budget = Duration::from_secs(policy.rules.tick_budget.0.unsigned_abs());
+    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
+    let mut files = cycle::files(locked.read_cache().as_deref(), budget)?;
     let mut keep = Keep { locked: &mut locked, trouble: None };
     let now = (cx.clock)();
     let mut hands = Hands {
@@ -43,11 +46,20 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
         }
         Outcome::Failed(why) => return Err(Stop::failed("reconcile", why.clone())),
     }
+    if let Some(instance) = &done.taken_up {
+        cx.talk.insist(&format!(
+            "babysit: the state is new, and its live jobs prove to be of instance {}: they were taken \
+             up. Should another babysit of this project still be at work, end it now: two would act on \
+             the same jobs",
+            format::one_line(instance)
+        ));
+    }
     let person = done.left.iter().any(|difference| difference.needs_person());
     if cx.talk.json {
         cx.talk.result_json(&json!({
             "schema": differences::SCHEMA,
             "taken_over": taken_over,
+            "taken_up": done.taken_up,
             "found": differences::json(&done.found, now),
             "settled": done.events.iter().map(journal::json).collect::<Vec<_>>(),
             "left": differences::json(&done.left, now),

@@ -19,6 +19,9 @@ pub trait Checkpoint {
     fn still_ours(&mut self) -> anyhow::Result<()> {
         Ok(())
     }
+    /// The next save may be of another instance: that of a state that was lost, whose jobs a state
+    /// without any history takes up.
+    fn another_instance(&mut self) {}
     /// The decision journal. Losing a line loses no state, so it cannot fail a cycle.
     fn journal(&mut self, events: &[Event]);
 }

@@ -3,8 +3,9 @@
 
 use crate::model::request::Asked;
 use crate::model::state::State;
-use crate::planning::differences::{Difference, differences};
+use crate::planning::differences::{Difference, differences, lost_instance};
 use crate::planning::event::Event;
+use crate::planning::orphans;
 use crate::planning::plan::Target;
 use crate::planning::reconcile::reconcile as settle;
 use crate::planning::roster::Roster;
@@ -15,6 +16,8 @@ use super::tick::{Hands, Outcome, observe};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reconciled {
     pub outcome: Outcome,
+    /// The state was new, and every live job under its names proved to be of this one instance.
+    pub taken_up: Option<String>,
     /// As they were before anything was settled.
     pub found: Vec<Difference>,
     /// What is left of them.
@@ -26,6 +29,7 @@ pub fn reconcile(hands: &mut Hands<'_>, state: &mut State) -> Reconciled {
     state.align(hands.policy, hands.now);
     let mut done = Reconciled {
         outcome: Outcome::Ok,
+        taken_up: None,
         found: Vec::new(),
         left: Vec::new(),
         events: Vec::new(),
@@ -39,9 +43,15 @@ pub fn reconcile(hands: &mut Hands<'_>, state: &mut State) -> Reconciled {
         }
     };
     done.found = differences(state, &cluster);
+    if let Some(instance) = lost_instance(state, &cluster) {
+        state.instance.clone_from(&instance);
+        hands.checkpoint.another_instance();
+        done.taken_up = Some(instance);
+    }
     let seen = observe(hands, state, cluster);
     let roster = Roster::new(state, &seen.cluster.jobs, seen.cluster.me);
     let twins = settle(hands.policy, state, &seen, &roster, hands.now, &mut done.events);
+    orphans::follow(hands.policy, state, &seen, hands.now, &mut done.events);
     done.left = differences(state, &seen.cluster);
     hands.checkpoint.journal(&done.events);
     let ready = hands.checkpoint.save(state).and_then(|()| hands.checkpoint.still_ours());

@@ -116,6 +116,8 @@ pub struct Alike {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShardRecord {
     pub id: ShardId,
+    /// As shards.toml last had it: whom its runs are charged to once it is no longer named there.
+    pub lab: String,
     pub gate: Gate,
     pub slot: Slot,
     /// Since when it waits for a job; the tie-break of every order.
@@ -263,9 +265,17 @@ impl State {
     pub fn align(&mut self, policy: &Policy, now: Time) {
         let same = self.shards.len() == policy.shards.len()
             && self.shards.iter().zip(&policy.shards).all(|(r, s)| r.id == s.id);
-        if same {
-            return;
+        if !same {
+            self.rearrange(policy, now);
         }
+        for (record, shard) in self.shards.iter_mut().zip(&policy.shards) {
+            if record.lab != shard.lab {
+                record.lab.clone_from(&shard.lab);
+            }
+        }
+    }
+
+    fn rearrange(&mut self, policy: &Policy, now: Time) {
         let mut known: BTreeMap<ShardId, ShardRecord> = self
             .shards
             .drain(..)
@@ -304,6 +314,7 @@ impl ShardRecord {
     pub fn new(id: ShardId, now: Time) -> ShardRecord {
         ShardRecord {
             id,
+            lab: String::new(),
             gate: Gate::Open,
             slot: Slot::Free,
             queued_since: now,

@@ -26,10 +26,23 @@ pub struct Status {
     pub kept_out: Vec<KeptOut>,
     /// The last message to the notify hook; `null`: none yet, or no hook.
     pub notify: Option<Notified>,
+    /// Jobs of shards that shards.toml no longer names.
+    pub left_over: Vec<LeftOver>,
     pub totals: Totals,
     /// For the reader of the table: rows over time, where the journal tells.
     #[serde(skip)]
     pub history: Vec<Point>,
+}
+
+/// Nothing is decided for it any more; it is followed to its end and charged.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LeftOver {
+    pub shard: String,
+    pub lab: String,
+    /// `null`: its submission is not settled yet.
+    pub job: Option<Job>,
+    pub gpus: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -8,7 +8,7 @@ use super::layout::{Cell, Columns, Side, wrap};
 use super::paint::{Paint, Tone};
 use super::spark::{Spark, spark};
 use super::steps::{Step, steps};
-use super::view::{KeptOut, LastTick, ShardView, Status, Totals};
+use super::view::{KeptOut, LastTick, LeftOver, ShardView, Status, Totals};
 use super::why;
 use super::word::Word;
 
@@ -42,6 +42,7 @@ pub fn render(status: &Status, look: &Look) -> String {
     out.push_str(&rate_line(status, look));
     out.push_str(&node_lines(status, look));
     out.push_str(&notify_line(status, look));
+    out.push_str(&left_over_lines(status, look));
     out.push_str(&step_lines(&steps(&status.shards, look.now), look));
     out
 }
@@ -329,6 +330,26 @@ fn notify_line(status: &Status, look: &Look) -> String {
         look.paint.put(Tone::Warn, &wrap(&format!("notify  {text}"), 0, look.width))
     };
     trouble.map_or_else(String::new, line)
+}
+
+/// Jobs of shards that shards.toml no longer names.
+fn left_over_lines(status: &Status, look: &Look) -> String {
+    let line = |left: &LeftOver| match &left.job {
+        Some(job) => format!("{} (job {} {})", left.shard, job.id, one_line(&job.state)),
+        None => format!("{} (a submission without an answer)", left.shard),
+    };
+    let mut all: Vec<String> = status.left_over.iter().take(STEPS_SHOWN).map(line).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    if let Some(more) = status.left_over.len().checked_sub(STEPS_SHOWN).filter(|n| *n > 0) {
+        all.push(format!("and {more} more"));
+    }
+    let text = format!(
+        "left over {}: not in shards.toml any more; charged when it ends, or end it with scancel",
+        all.join(", ")
+    );
+    wrap(&text, 0, look.width)
 }
 
 fn step_lines(steps: &[Step], look: &Look) -> String {

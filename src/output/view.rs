@@ -7,7 +7,7 @@ use crate::model::cluster::JobState;
 use crate::model::notice::{Delivery, DeliveryEnd};
 use crate::model::policy::{Policy, Shard};
 use crate::model::reason::Reason;
-use crate::model::state::{Live, Reservation, ShardRecord, State, TickOutcome, TickRecord};
+use crate::model::state::{Live, Reservation, ShardRecord, Slot, State, TickOutcome, TickRecord};
 use crate::model::units::{Money, Time, Usage};
 use crate::planning::eta::Eta;
 use crate::planning::lpt::Lpt;
@@ -63,6 +63,7 @@ pub fn status(
             let trouble = notify::trouble(last, hook, now);
             Notified { at: iso(*at), events: *events, outcome, reason, trouble }
         }),
+        left_over: state.orphans.iter().filter_map(left_over).collect(),
     }
 }
 
@@ -76,6 +77,15 @@ fn kept_out(state: &State, now: Time) -> Vec<KeptOut> {
         seconds_left: until.since(now).as_f64(),
     };
     out.filter(|(.., until)| *until > now).map(view).collect()
+}
+
+fn left_over(record: &ShardRecord) -> Option<LeftOver> {
+    let (gpus, job) = match &record.slot {
+        Slot::Submitting(intent) => (intent.attempt.gpus, None),
+        Slot::Live(live) => (live.attempt.gpus, Some(job(live))),
+        Slot::Free | Slot::Settling(_) => return None,
+    };
+    Some(LeftOver { shard: record.id.to_string(), lab: record.lab.clone(), job, gpus })
 }
 
 fn last_tick(record: &TickRecord, now: Time) -> LastTick {

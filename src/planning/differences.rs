@@ -100,6 +100,26 @@ fn orphans(state: &State, cluster: &Cluster) -> Vec<Difference> {
     cluster.jobs.iter().filter_map(orphan).collect()
 }
 
+/// The instance of a state that was lost: this one has no history, and all live jobs under its
+/// names are this user's, of one instance and of shards that it has, one job each, with name and
+/// comment that agree.
+pub fn lost_instance(state: &State, cluster: &Cluster) -> Option<String> {
+    if state.shards.iter().chain(&state.orphans).any(|record| record.attempts > 0) {
+        return None;
+    }
+    let roster = Roster::new(state, &cluster.jobs, cluster.me);
+    let first = roster.foreign.first()?;
+    let instance = first.comment.split(':').nth(1).filter(|name| !name.is_empty())?;
+    let lost = State { instance: instance.to_owned(), ..state.clone() };
+    let theirs = Roster::new(&lost, &cluster.jobs, cluster.me);
+    let live = |shard: usize| theirs.of(shard).iter().filter(|ours| !ours.job.state.is_over());
+    let proved: usize = (0..state.shards.len()).map(|shard| live(shard).count()).sum();
+    let single = (0..state.shards.len()).all(|shard| live(shard).count() <= 1);
+    let mine = (0..state.shards.len()).all(|shard| live(shard).all(|o| o.job.uid == cluster.me));
+    let all = theirs.foreign.is_empty() && proved == roster.foreign.len();
+    (all && single && mine).then(|| instance.to_owned())
+}
+
 fn strangers(roster: &Roster<'_>) -> Vec<Difference> {
     let mut by_instance: Vec<(String, Vec<JobId>)> = Vec::new();
     for job in &roster.foreign {

@@ -28,6 +28,7 @@ pub mod measure;
 pub mod no_fit;
 pub mod notices;
 pub mod oom;
+pub mod orphans;
 pub mod parking;
 pub mod past;
 pub mod person;
@@ -87,6 +88,7 @@ pub fn plan_with(
 
     let records = records::bring_up(policy, state, seen, roster, now, events);
     let Records { twins, over_cap, cancelled, stalled, census, lpt } = records;
+    orphans::follow(policy, state, seen, now, events);
 
     let me = seen.cluster.me;
     cancel(state, me, Stop::Cancelled, cancelled, &mut plan);

@@ -7,6 +7,7 @@ use crate::model::policy::Policy;
 use crate::model::state::{Attempt, Slot, State};
 use crate::model::units::{Secs, Time};
 
+use super::orphans;
 use super::roster::Roster;
 
 /// What this cycle must ask beyond the two probes.
@@ -21,19 +22,24 @@ pub struct Questions {
     pub logs: Vec<(usize, JobId)>,
 }
 
+impl Questions {
+    fn ask(&mut self, attempt: &Attempt) {
+        self.names.push(attempt.token.name.clone());
+        // An hour of slack: the clocks of this host and of the controller may differ.
+        let from = attempt.asked_at - Secs::hours(1);
+        self.since = Some(self.since.map_or(from, |since| since.min(from)));
+    }
+}
+
 /// Cycles this far apart read the files of shards that wait again, in case somebody else worked
 /// on them; those that run or just ended are read in every cycle.
 const REMEASURE: Secs = Secs::minutes(10);
 
 pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time) -> Questions {
     let mut asked = Questions::default();
+    let attempts = state.orphans.iter().filter_map(|record| orphans::unclear(record, roster));
+    attempts.for_each(|attempt| asked.ask(attempt));
     for (i, record) in state.shards.iter().enumerate() {
-        let mut ask = |attempt: &Attempt| {
-            asked.names.push(attempt.token.name.clone());
-            // An hour of slack: the clocks of this host and of the controller may differ.
-            let from = attempt.asked_at - Secs::hours(1);
-            asked.since = Some(asked.since.map_or(from, |s| s.min(from)));
-        };
         let fresh = record.progress.measured_at.is_some_and(|at| now.since(at) < REMEASURE)
             && record.progress.gap.is_none();
         let finished = record.finished.is_some_and(|f| f.rows >= policy.shards[i].rows);
@@ -41,7 +47,7 @@ pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time)
             Slot::Free => !finished && !fresh,
             Slot::Submitting(intent) => match roster.find(i, &intent.attempt) {
                 None => {
-                    ask(&intent.attempt);
+                    asked.ask(&intent.attempt);
                     !fresh
                 }
                 // It came through, and may be over already.
@@ -49,7 +55,7 @@ pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time)
                     if job.state.is_over() {
                         asked.logs.push((i, job.id));
                         if job.restarts > 0 {
-                            ask(&intent.attempt);
+                            asked.ask(&intent.attempt);
                         }
                     }
                     job.state != JobState::Pending || !fresh
@@ -57,7 +63,7 @@ pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time)
             },
             Slot::Live(live) => match roster.find_live(i, live) {
                 None => {
-                    ask(&live.attempt);
+                    asked.ask(&live.attempt);
                     asked.logs.push((i, live.job));
                     true
                 }
@@ -66,7 +72,7 @@ pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time)
                         asked.logs.push((i, live.job));
                         // Only accounting has the runs that began and ended between two cycles.
                         if job.restarts > 0 {
-                            ask(&live.attempt);
+                            asked.ask(&live.attempt);
                         }
                     }
                     job.state != JobState::Pending || record.progress.measured_at.is_none()

@@ -11,20 +11,23 @@ mod log;
 mod open;
 mod pattern;
 mod row;
+mod timely;
 
 #[cfg(test)]
 mod tests;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::cache::{Ledgers, Source};
 use self::glob::Reader;
 use self::ledger::{Count, Ledger};
 pub use self::log::log_since;
 use self::pattern::Pattern;
+pub use self::timely::Timely;
 use crate::model::id::JobId;
-use crate::model::observation::{Measured, Seen};
+use crate::model::observation::{Gap, GapKind, Measured, Seen};
 use crate::model::policy::{CostIn, RowsIn, Shard};
 use crate::model::units::Money;
 
@@ -40,6 +43,9 @@ pub trait Progress {
 /// Bytes of ledgers that one cycle reads at most, some seconds' worth: the lock is held meanwhile.
 /// What is left over is a gap, and is read in the cycles after.
 const BUDGET: u64 = 2 << 30;
+
+/// Bytes between two looks at the time.
+const SLICE: u64 = 32 << 20;
 
 /// The user's files, and what is remembered of those read before.
 #[derive(Debug, Default)]
@@ -65,6 +71,7 @@ impl Files {
         &mut self,
         shard: &Shard,
         globbed: Option<Seen<u32>>,
+        hurry: &AtomicBool,
         budget: &mut u64,
     ) -> Seen<Measured> {
         let cost = match &shard.cost {
@@ -83,14 +90,14 @@ impl Files {
                     elsewhere => (None, elsewhere),
                 };
                 (
-                    self.read(path, Count { rows: Some(key.clone()), field: here }, budget)?,
+                    self.read(path, Count { rows: Some(key.clone()), field: here }, hurry, budget)?,
                     elsewhere,
                 )
             }
         };
         let money = match cost {
             Some((path, field)) => {
-                self.read(path, Count { rows: None, field: Some(field.clone()) }, budget)?
+                self.read(path, Count { rows: None, field: Some(field.clone()) }, hurry, budget)?
             }
             None => Reading::default(),
         };
@@ -101,12 +108,47 @@ impl Files {
         })
     }
 
-    fn read(&mut self, path: &Path, count: Count, budget: &mut u64) -> Seen<Reading> {
+    /// All of them, folder by folder, until there is no time left for more.
+    fn each(
+        &mut self,
+        shards: &[&Shard],
+        hurry: &AtomicBool,
+        tell: &mut dyn FnMut(usize, Seen<Measured>),
+    ) {
+        let mut budget = BUDGET;
+        count_by_pattern(shards, |place, globbed| {
+            let Some(shard) = shards.get(place) else { return };
+            let reading = match hurry.load(Ordering::Relaxed) {
+                true => Err(too_slow(shard)),
+                false => self.measure_one(shard, globbed, hurry, &mut budget),
+            };
+            tell(place, reading);
+        });
+    }
+
+    fn read(
+        &mut self,
+        path: &Path,
+        count: Count,
+        hurry: &AtomicBool,
+        budget: &mut u64,
+    ) -> Seen<Reading> {
         let source = Source { path: path.as_os_str().to_owned(), count: count.clone() };
         let ledger = self.ledgers.entry(source).or_default();
         let mark = |l: &Ledger| (l.inode, l.length, l.modified, l.offset);
         let before = mark(ledger);
-        let read = ledger.refresh(path, &count, budget);
+        let read = loop {
+            let mut slice = SLICE.min(*budget);
+            *budget -= slice;
+            let read = ledger.refresh(path, &count, &mut slice);
+            *budget += slice;
+            // Not at its end, and there is room for more.
+            let more = slice == 0 && *budget > 0 && !hurry.load(Ordering::Relaxed);
+            match read {
+                Err(gap) if more && gap.kind == GapKind::TimedOut => {}
+                read => break read,
+            }
+        };
         self.changed |= before != mark(ledger);
         let spent = count.field.as_ref().map(|_| ledger.spent);
         read.map(|()| Reading { rows: ledger.rows(&count), spent, bad: ledger.bad })
@@ -123,13 +165,13 @@ struct Reading {
 
 impl Progress for Files {
     fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>> {
-        let mut budget = BUDGET;
-        let globbed = count_by_pattern(shards);
-        shards
-            .iter()
-            .zip(globbed)
-            .map(|(shard, rows)| self.measure_one(shard, rows, &mut budget))
-            .collect()
+        let mut readings: Vec<_> = shards.iter().map(|shard| Err(too_slow(shard))).collect();
+        self.each(shards, &AtomicBool::new(false), &mut |place, reading| {
+            if let Some(at) = readings.get_mut(place) {
+                *at = reading;
+            }
+        });
+        readings
     }
 
     fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Vec<String> {
@@ -171,22 +213,51 @@ pub fn sources(shard: &Shard) -> Seen<Sources> {
     Ok(found)
 }
 
-/// Folder by folder, so that one that many shards share is read once.
-fn count_by_pattern(shards: &[&Shard]) -> Vec<Option<Seen<u32>>> {
-    let mut counts: Vec<Option<Seen<u32>>> = shards.iter().map(|_| None).collect();
+impl timely::Reader for Files {
+    fn each(
+        &mut self,
+        shards: &[Shard],
+        hurry: &AtomicBool,
+        tell: &mut dyn FnMut(usize, Seen<Measured>),
+    ) {
+        Files::each(self, &shards.iter().collect::<Vec<_>>(), hurry, tell);
+    }
+
+    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Vec<String> {
+        Progress::log_tail(self, shard, job, lines)
+    }
+
+    fn keep(&self) -> Option<Vec<u8>> {
+        self.cache_if_changed()
+    }
+}
+
+fn too_slow(shard: &Shard) -> Gap {
+    Gap {
+        kind: GapKind::TimedOut,
+        source: format!("files of {}", shard.id),
+        detail: "no time was left for them in this tick: their file system is slow; the next one \
+                 tries again"
+            .to_owned(),
+    }
+}
+
+/// Calls `each` for every shard by its place, with its count where rows are files: folder by folder,
+/// so that one that many shards share is read once.
+fn count_by_pattern(shards: &[&Shard], mut each: impl FnMut(usize, Option<Seen<u32>>)) {
     let mut patterns = Vec::new();
-    for (shard, count) in shards.iter().zip(&mut counts) {
-        if let RowsIn::Glob(text) = &shard.done {
-            match Pattern::parse(text) {
-                Ok(pattern) => patterns.push((pattern, count)),
-                Err(gap) => *count = Some(Err(gap)),
-            }
+    for (place, shard) in shards.iter().enumerate() {
+        match &shard.done {
+            RowsIn::Glob(text) => match Pattern::parse(text) {
+                Ok(pattern) => patterns.push((pattern, place)),
+                Err(gap) => each(place, Some(Err(gap))),
+            },
+            RowsIn::Jsonl { .. } => each(place, None),
         }
     }
     patterns.sort_by(|(a, _), (b, _)| a.folder.cmp(&b.folder));
     let mut reader = Reader::default();
-    for (pattern, count) in patterns {
-        *count = Some(reader.count(&pattern));
+    for (pattern, place) in patterns {
+        each(place, Some(reader.count(&pattern)));
     }
-    counts
 }

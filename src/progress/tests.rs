@@ -39,7 +39,7 @@ fn fifo(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("makes a FIFO");
 }
 
-fn shard(name: &str, done: RowsIn, cost: Option<CostIn>) -> Shard {
+pub(super) fn shard(name: &str, done: RowsIn, cost: Option<CostIn>) -> Shard {
     Shard {
         id: ShardId::new("find", name),
         index: 0,

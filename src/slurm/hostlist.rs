@@ -4,6 +4,9 @@
 /// torn output must not fill the memory.
 pub const MOST_NAMES: usize = 100_000;
 
+/// Bytes that all names of one entry may have: a long text before a bracket is repeated for each.
+pub const MOST_BYTES: usize = 8 << 20;
+
 /// Every name, in Slurm's order. `None` where it cannot be read or stands for too many.
 pub fn expand(text: &str) -> Option<Vec<String>> {
     let text = text.trim();
@@ -52,10 +55,12 @@ fn one(part: &str) -> Option<Vec<String>> {
     }
     let mut names = vec![String::new()];
     let mut rest = part;
+    let longest = longest_name(part)?;
     while let Some((plain, after)) = rest.split_once('[') {
         let (ranges, after) = after.split_once(']')?;
         let numbers = numbers(ranges)?;
-        if names.len().checked_mul(numbers.len())? > MOST_NAMES {
+        let count = names.len().checked_mul(numbers.len())?;
+        if count > MOST_NAMES || count.checked_mul(longest)? > MOST_BYTES {
             return None;
         }
         names = names
@@ -68,6 +73,16 @@ fn one(part: &str) -> Option<Vec<String>> {
         name.push_str(rest);
     }
     Some(names)
+}
+
+/// The text outside of brackets, and the most digits for each of these.
+fn longest_name(part: &str) -> Option<usize> {
+    let (mut longest, mut rest) = (0_usize, part);
+    while let Some((plain, after)) = rest.split_once('[') {
+        longest = longest.checked_add(plain.len())?.checked_add(MOST_DIGITS)?;
+        rest = after.split_once(']')?.1;
+    }
+    longest.checked_add(rest.len())
 }
 
 /// `1-3,07-09`: the width of the first number of a range is kept.
@@ -86,8 +101,11 @@ fn numbers(ranges: &str) -> Option<Vec<String>> {
     Some(found)
 }
 
+/// So many always fit.
+const MOST_DIGITS: usize = 18;
+
 fn number(text: &str) -> Option<u64> {
-    let plain = (1..=18).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    let plain = (1..=MOST_DIGITS).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     if plain { text.parse().ok() } else { None }
 }
 
@@ -113,5 +131,6 @@ mod tests {
             check(bad, "unreadable");
         }
         check("a[1-1000]b[1-1000]", "unreadable");
+        check(&format!("{}[1-90000]", "a".repeat(300)), "unreadable");
     }
 }

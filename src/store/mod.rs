@@ -305,6 +305,14 @@ impl Locked {
         Ok(generation)
     }
 
+    /// The next save may be of another instance. For `reconcile` alone, which found the jobs of a state
+    /// that was lost.
+    pub fn another_instance(&mut self) {
+        if let Some(known) = &mut self.known {
+            known.instance = None;
+        }
+    }
+
     /// Puts the last good state in the place of one that is damaged or gone, which stays beside
     /// it as `<state>.damaged`. A state that can be read is never given up for an older one.
     pub fn take_over_backup(&mut self) -> Result<State, StoreError> {

@@ -35,8 +35,9 @@ row JOBID UID USER STATE QOS PARTITION ACCOUNT TRES_ALLOC TRES_PER_NODE TRES_PER
   SUBMIT_TIME START_TIME END_TIME TIME_LIMIT PRIORITY NICE NODELIST EXC_NODES RESTART_COUNT REQUEUE \
   REASON NAME COMMENT
 while read -r id name comment state; do
-  row "$id" "$(id -u)" me "$state" own gpu lab gres/gpu=1 gres/gpu:1 N/A 1 1 \
-    1762095600 N/A N/A UNLIMITED 1 0 '' '' 0 0 None "$name" "$comment"
+  qos=$(cat "qos.$id" 2>/dev/null || echo own)
+  row "$id" "$(id -u)" me "$state" "$qos" gpu lab gres/gpu=1 gres/gpu:1 N/A 1 1 \
+    1762095600 N/A N/A UNLIMITED 1 0 '' '' 0 0 "$(cat reason 2>/dev/null || echo None)" "$name" "$comment"
 done <jobs
 moment
 "#;
@@ -77,6 +78,9 @@ moment
 "#;
 
 pub const SCONTROL: &str = r#"
+ids='' qos=''
+for a; do case $a in [jJ]ob[iI][dD]=*) ids=${a#*=};; [qQ][oO][sS]=*) qos=${a#*=};; esac; done
+[ -z "$qos" ] || for id in $(echo "$ids" | tr , ' '); do echo "$qos" >"qos.$id"; done
 case "$*" in 'show config') echo "Configuration data as of $(date +%s)";; esac
 moment
 "#;

@@ -12,7 +12,7 @@ use crate::rules::look;
 /// Usage is the sum of the charges, by lab.
 pub fn money(policy: &Policy, state: &State) {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-    for record in &state.shards {
+    for record in state.shards.iter().chain(&state.orphans) {
         for charge in &record.charges {
             *sums.entry(&charge.lab).or_default() += charge.gpu_seconds.0 * charge.weight.0;
             let tier = policy.tiers.iter().find(|t| Some(&t.name) == charge.tier.as_ref());

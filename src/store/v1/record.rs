@@ -34,7 +34,8 @@ disk_struct!(DiskShard for ShardRecord {
     kept_off: KeptOff,
     move_refused: Option<MoveRefused>,
     charges: Vec<Charge>,
-    why: Reason
+    why: Reason,
+    lab: String
 });
 
 disk_enum!(DiskGate for Gate {
