@@ -2,13 +2,13 @@
 
 use crate::model::observation::{Cluster, Observation, Seen};
 use crate::model::policy::{Policy, SubmitMode};
-use crate::model::state::{State, TickOutcome, TickRecord};
+use crate::model::state::{State, TakesBoth, TickOutcome, TickRecord};
 use crate::model::units::{Secs, Time};
 use crate::planning::event::{Event, What};
 use crate::planning::plan::{Action, Plan, Purpose};
 use crate::planning::questions::{Questions, questions};
 use crate::planning::roster::Roster;
-use crate::planning::{apply, check, plan};
+use crate::planning::{apply, both, check, plan};
 use crate::progress::Progress;
 use crate::slurm::{PastAsk, Scope, Slurm};
 
@@ -77,7 +77,8 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
     if let Some(text) = strangers_under_our_names(state, &cluster) {
         return fail(hands, state, Plan::default(), Vec::new(), text);
     }
-    let seen = observe(hands, state, cluster);
+    let mut seen = observe(hands, state, cluster);
+    seen.takes_both = ask_both(hands, state);
     let plan = plan(hands.policy, state, &seen, hands.now, hands.seed);
     let violations = check::violations(hands.policy, state, &plan);
     if !violations.is_empty() {
@@ -181,7 +182,14 @@ pub(super) fn observe(hands: &mut Hands<'_>, state: &State, cluster: Cluster) ->
         }
         _ => None,
     };
-    Observation { cluster, accounting, progress, logs, own_gpus }
+    Observation { cluster, accounting, progress, logs, own_gpus, takes_both: None }
+}
+
+/// Once per cluster, since the dry submission may use up a job id; so a dry run does not ask.
+fn ask_both(hands: &mut Hands<'_>, state: &State) -> Option<TakesBoth> {
+    let lane = both::to_ask(hands.policy, state, hands.now)?;
+    let (yes, said) = hands.slurm.takes_both(&lane).ok()?;
+    Some(TakesBoth { yes, said, at: hands.now })
 }
 
 /// Saves what is about to be asked, before it is asked: a crash from here on leaves a record of

@@ -22,8 +22,8 @@ use std::time::Duration;
 
 pub use self::error::StoreError;
 use self::file::{Stamp, beside};
-pub use self::plain::{create, replace_keeping};
 pub use self::follow::Lines;
+pub use self::plain::{create, replace_keeping};
 use self::recording::{Before, Given};
 pub use self::trial::Trial;
 use self::v1::Unreadable;
