@@ -133,8 +133,14 @@ fn campaign(shards: usize, nodes: usize) -> (Policy, State, Observation) {
     };
     let cluster = Cluster { jobs, nodes: (0..nodes).map(node).collect(), me: 1001 };
     let progress = vec![None; shards];
-    let seen =
-        Observation { cluster, accounting: None, progress, logs: Vec::new(), own_gpus: None };
+    let seen = Observation {
+        cluster,
+        accounting: None,
+        progress,
+        logs: Vec::new(),
+        own_gpus: None,
+        takes_both: None,
+    };
     (policy, state, seen)
 }
 

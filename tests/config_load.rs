@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use babysit::config::{self, Loaded, SECTIONS, Surroundings};
 use babysit::model::id::ShardId;
 use babysit::model::policy::{
-    CostIn, Launch, Policy, ReservationCharge, RowsIn, Shard, SubmitMode,
+    CostIn, LaneMode, Launch, PlaceOrder, Policy, ReservationCharge, Reserve, RowsIn, Rules, Shard,
+    SubmitMode,
 };
 use babysit::model::units::{Money, Secs};
 
@@ -382,6 +383,32 @@ fn backfill_by_ones_own_user_name_is_told() {
     let faults = as_user("alice");
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert_eq!((faults[0].line, faults[0].key.as_str()), (Some(3), "backfill.user"));
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the test makes its own files")]
+fn a_preset_sets_what_no_key_of_its_own_does() {
+    let rules = |lines: &str| {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("shards.toml");
+        let rest = "[families.find]\ncommand = \"true\"\nrows = 3\nshards = 2\n\
+                    done = { glob = \"runs/{shard}/*\" }\n";
+        std::fs::write(&path, format!("project = \"p\"\n[policy]\n{lines}\n{rest}")).expect("room");
+        config::load(&path).map(|loaded| loaded.policy.rules)
+    };
+    assert_eq!(rules("").expect("good"), Rules::default());
+    assert_eq!(rules("preset = \"field\"").expect("good"), Rules::default());
+    let best = rules("preset = \"best\"").expect("good");
+    assert_eq!(best, Rules::best());
+    assert_eq!(best.lanes.mode, LaneMode::Both);
+    assert_eq!(best.place.reserve, Reserve::Shadow);
+    let some = rules("preset = \"best\"\nlanes = \"adaptive\"\nreserve = \"mark\"\nown_share = 3");
+    let some = some.expect("good");
+    assert_eq!((some.lanes.mode, some.lanes.own_share), (LaneMode::Adaptive, Some(3)));
+    assert_eq!((some.place.reserve, some.place.order), (Reserve::Mark, PlaceOrder::Guard));
+    for wrong in ["preset = \"bets\"", "lanes = \"all\"", "own_share = 0", "reserv = \"mark\""] {
+        assert!(rules(wrong).is_err(), "{wrong}");
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn job(at: i64, lab: &str, gpus: u32, hours: i64) -> Arrival {
 #[test]
 fn an_empty_cluster_keeps_nobody_waiting_for_more_than_a_tick() {
     let jobs = [job(10, "a", 8, 3), job(20, "b", 1, 2)];
-    let seen = ran("reserve", 1, &jobs);
+    let seen = ran("field", 1, &jobs);
     for width in &seen.widths {
         assert!(width.max <= 0.1 && width.not_started == 0, "{width:?}");
     }
@@ -49,7 +49,7 @@ fn a_wide_job_starves_where_it_is_skipped_and_starts_where_it_collects() {
         let seen = ran(placing, 3, &jobs);
         *seen.widths.iter().find(|width| width.gpus == Some(8)).expect("a wide job")
     };
-    let (skipped, collects) = (eight("skip"), eight("reserve"));
+    let (skipped, collects) = (eight("skip"), eight("field"));
     assert_eq!((skipped.not_started, collects.not_started), (1, 0));
     assert!(collects.mean < 12.0 && skipped.mean > 60.0, "{skipped:?} {collects:?}");
 }
@@ -66,7 +66,7 @@ fn two_days_of_five_labs_adds_up_under_every_policy() {
             assert_eq!((all.gpus, all.jobs), (None, jobs.len()));
             assert!((0.3..=1.0).contains(&seen.utilization), "{seen:?}");
             assert!(seen.failed <= seen.reservations && seen.jain <= 1.0 + 1e-9, "{seen:?}");
-            assert_eq!(seen.reservations > 0, placing.name == "reserve");
+            assert_eq!(seen.reservations > 0, ["field", "guard"].contains(&placing.name));
         }
     }
 }

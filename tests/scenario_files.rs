@@ -1,5 +1,7 @@
 //! A scenario file of the user's: what a good one says, and all faults of a bad one at once.
 
+#![allow(clippy::disallowed_methods, reason = "a test writes the files that a user would write")]
+
 use std::path::{Path, PathBuf};
 
 use babysit::config;

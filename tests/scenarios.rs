@@ -27,7 +27,11 @@ mod reservations;
 mod rules;
 #[path = "scenarios/section8.rs"]
 mod section8;
+#[path = "scenarios/shadows.rs"]
+mod shadows;
 #[path = "scenarios/submission.rs"]
 mod submission;
+#[path = "scenarios/turnover.rs"]
+mod turnover;
 #[path = "scenarios/usage.rs"]
 mod usage;

@@ -1,7 +1,8 @@
 //! The part of `babysit doctor` that asks Slurm.
 
 use crate::model::observation::{Gap, GapKind};
-use crate::model::policy::Lane;
+use crate::model::policy::{Lane, LaneMode};
+use crate::model::state::TakesBoth;
 use crate::model::units::Secs;
 use crate::output::doctor::{Check, Health};
 use crate::output::format::span_words;
@@ -153,5 +154,25 @@ fn lanes(
             ),
         });
     }
+    if campaign.loaded.policy.rules.lanes.mode == LaneMode::Both {
+        let state = campaign.store.read().ok().flatten();
+        checks.push(both(state.and_then(|state| state.learned.takes_both)));
+    }
     checks
+}
+
+/// As the last tick that asked found it: asking may use up a job id.
+fn both(known: Option<TakesBoth>) -> Check {
+    match known {
+        None => fine("both lanes", "not asked yet, the first tick does".to_owned()),
+        Some(TakesBoth { yes: true, said, .. }) => {
+            fine("both lanes", format!("{said} takes one job in both"))
+        }
+        Some(TakesBoth { yes: false, said, .. }) => wrong(
+            "both lanes",
+            Health::Look,
+            format!("no job can be in both: {said}"),
+            "it works as `lanes = \"adaptive\"`; asked again after a day",
+        ),
+    }
 }

@@ -142,7 +142,7 @@ fn laned(
 ) -> Option<String> {
     let same = |other: &str| other.eq_ignore_ascii_case(value);
     let lane = policy.lanes.as_ref().and_then(|lanes| {
-        let uses = |lane: &Lane| of(lanes.spec(*lane)).as_deref().is_some_and(same);
+        let uses = |lane: &Lane| of(&lanes.spec(*lane)).as_deref().is_some_and(same);
         [Lane::Own, Lane::Extra].into_iter().find(uses)
     });
     if let Some(lane) = lane {

@@ -27,6 +27,11 @@ pub(super) const EXTRA: &[&str] = &["qos", "partition", "account"];
 pub(super) const TIER: &[&str] = &["rank", "tflops", "gres", "partition", "max_gpus"];
 pub(super) const BACKFILL: &[&str] = &["qos", "name", "partition", "user", "stop"];
 pub(super) const POLICY: &[&str] = &[
+    "preset",
+    "lanes",
+    "own_share",
+    "reserve",
+    "placement_order",
     "reservation_charge",
     "max_failures",
     "backoff",

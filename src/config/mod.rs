@@ -189,6 +189,7 @@ fn resolve(
     let tiers = sections::tiers(&top, sink);
     let backfill = sections::backfill(&top, sink, base);
     let rules = sections::rules(&top, sink);
+    sections::one_job_in_both(lanes.as_ref(), &rules.lanes, sink);
     let notify = sections::notify(&top, sink, base);
     let labs = sections::labs(&top, sink);
     let families = family::families(&top, sink, base, laned(lanes.as_ref()));

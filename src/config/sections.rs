@@ -9,7 +9,8 @@ use super::sbatch_args::{self, Laned};
 use super::template;
 use super::values::{self, regex, whole, word};
 use crate::model::policy::{
-    Backfill, Hook, LaneSpec, Lanes, ReservationCharge, Rules, SlurmSettings, Tier,
+    Backfill, Hook, LaneMode, LaneRules, LaneSpec, Lanes, PlaceOrder, PlaceRules,
+    ReservationCharge, Reserve, Rules, SlurmSettings, Tier,
 };
 use crate::model::units::{Secs, Tflops};
 
@@ -208,7 +209,9 @@ pub(super) fn backfill(top: &Section<'_>, sink: &mut Sink, base: &Path) -> Optio
 
 pub(super) fn rules(top: &Section<'_>, sink: &mut Sink) -> Rules {
     let s = top.section(sink, "policy", keys::POLICY);
-    let d = Rules::default();
+    let presets = [("field", Rules::default as fn() -> Rules), ("best", Rules::best)];
+    let preset = s.read(sink, "preset", |v| values::one_of(v, &presets));
+    let d = preset.or(Rules::default)();
     let charges = [("release", ReservationCharge::Release), ("job-end", ReservationCharge::JobEnd)];
     let backoff = s.read(sink, "backoff", values::duration);
     if backoff.get().is_some_and(|b| *b > BACKOFF_MOST) {
@@ -249,8 +252,41 @@ pub(super) fn rules(top: &Section<'_>, sink: &mut Sink) -> Rules {
         journal_observations: s
             .read(sink, "journal_observations", values::yes_or_no)
             .or(d.journal_observations),
-        reserve: d.reserve,
-        lanes: d.lanes,
+        place: place_rules(&s, sink, d.place),
+        lanes: lane_rules(&s, sink, d.lanes),
+    }
+}
+
+fn place_rules(s: &Section<'_>, sink: &mut Sink, preset: PlaceRules) -> PlaceRules {
+    let reserve = [("mark", Reserve::Mark), ("shadow", Reserve::Shadow)];
+    let order = [("tier", PlaceOrder::Tier), ("guard", PlaceOrder::Guard)];
+    PlaceRules {
+        reserve: s.read(sink, "reserve", |v| values::one_of(v, &reserve)).or(preset.reserve),
+        order: s.read(sink, "placement_order", |v| values::one_of(v, &order)).or(preset.order),
+    }
+}
+
+fn lane_rules(s: &Section<'_>, sink: &mut Sink, preset: LaneRules) -> LaneRules {
+    let modes =
+        [("fixed", LaneMode::Fixed), ("adaptive", LaneMode::Adaptive), ("both", LaneMode::Both)];
+    LaneRules {
+        mode: s.read(sink, "lanes", |v| values::one_of(v, &modes)).or(preset.mode),
+        own_share: s
+            .read(sink, "own_share", |v| whole(v, 1, u32::MAX))
+            .optional()
+            .or(preset.own_share),
+        ..preset
+    }
+}
+
+/// Slurm takes a list of QOS for a job, but has no such pair of partitions or accounts.
+pub(super) fn one_job_in_both(lanes: Option<&Lanes>, rules: &LaneRules, sink: &mut Sink) {
+    if rules.mode == LaneMode::Both && lanes.is_some_and(|lanes| !lanes.differ_by_qos_alone()) {
+        sink.warn(
+            "extra",
+            "differs from [own] in more than its qos, so that no job can be in both lanes",
+            "`lanes = \"both\"` under [policy] works as \"adaptive\" here",
+        );
     }
 }
 

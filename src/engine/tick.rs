@@ -3,13 +3,13 @@
 use crate::model::notice::Message;
 use crate::model::observation::{Cluster, Measured, Observation, PastJob, Seen};
 use crate::model::policy::{Policy, SubmitMode};
-use crate::model::state::{State, TickOutcome, TickRecord};
+use crate::model::state::{State, TakesBoth, TickOutcome, TickRecord};
 use crate::model::units::{Secs, Time};
 use crate::planning::event::{Event, What};
 use crate::planning::plan::{Action, Plan, Purpose};
 use crate::planning::questions::{Questions, questions};
 use crate::planning::roster::Roster;
-use crate::planning::{apply, check, notices, plan, plan_with};
+use crate::planning::{apply, both, check, notices, plan, plan_with};
 use crate::progress::Progress;
 use crate::slurm::{PastAsk, Scope, Slurm};
 
@@ -86,6 +86,7 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
     let Beyond { accounting, progress, logs, own_gpus } = look_beyond(hands, state, &roster);
     (seen.accounting, seen.progress) = (accounting, progress);
     (seen.logs, seen.own_gpus) = (logs, own_gpus);
+    seen.takes_both = ask_both(hands, state);
     let plan = plan_with(hands.policy, state, &seen, &roster, hands.now, hands.seed);
     let violations = check::violations(hands.policy, state, &plan);
     if !violations.is_empty() {
@@ -179,7 +180,7 @@ struct Beyond {
 impl Beyond {
     fn beside(self, cluster: Cluster) -> Observation {
         let Beyond { accounting, progress, logs, own_gpus } = self;
-        Observation { cluster, accounting, progress, logs, own_gpus }
+        Observation { cluster, accounting, progress, logs, own_gpus, takes_both: None }
     }
 }
 
@@ -219,6 +220,13 @@ fn look_beyond(hands: &mut Hands<'_>, state: &State, roster: &Roster<'_>) -> Bey
         _ => None,
     };
     Beyond { accounting, progress, logs, own_gpus }
+}
+
+/// Once per cluster, since the dry submission may use up a job id; so a dry run does not ask.
+fn ask_both(hands: &mut Hands<'_>, state: &State) -> Option<TakesBoth> {
+    let lane = both::to_ask(hands.policy, state, hands.now)?;
+    let (yes, said) = hands.slurm.takes_both(&lane).ok()?;
+    Some(TakesBoth { yes, said, at: hands.now })
 }
 
 /// Saves what is about to be asked, before it is asked: a crash from here on leaves a record of

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::cluster::{EndWord, Node, QueueJob};
 use super::id::JobId;
+use super::state::TakesBoth;
 use super::units::{Money, Time};
 
 /// A reading, or why there is none.
@@ -92,6 +93,8 @@ pub struct Observation {
     pub logs: Vec<(usize, String)>,
     /// GPUs of the own QOS as Slurm has them, where that was asked in this cycle.
     pub own_gpus: Option<Seen<Option<u32>>>,
+    /// Whether Slurm takes a job with two QOS, where that was asked in this cycle.
+    pub takes_both: Option<TakesBoth>,
 }
 
 impl Observation {

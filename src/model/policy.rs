@@ -1,5 +1,6 @@
 //! What the user asked for: shards.toml, resolved. Paths are absolute, defaults filled in.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use super::id::ShardId;
@@ -70,6 +71,8 @@ pub struct LaneSpec {
 pub enum Lane {
     Own,
     Extra,
+    /// PENDING in own and extra at once; once it runs it is in one of them.
+    Both,
 }
 
 impl Lane {
@@ -77,16 +80,31 @@ impl Lane {
         match self {
             Lane::Own => "own",
             Lane::Extra => "extra",
+            Lane::Both => "both",
         }
     }
 }
 
 impl Lanes {
-    pub fn spec(&self, lane: Lane) -> &LaneSpec {
+    /// What a job of this lane is given. Both lanes at once: own's QOS first, so that Slurm looks
+    /// for room there first; partition and account are own's (slurm-facts.md section 9).
+    pub fn spec(&self, lane: Lane) -> Cow<'_, LaneSpec> {
         match lane {
-            Lane::Own => &self.own,
-            Lane::Extra => &self.extra,
+            Lane::Own => Cow::Borrowed(&self.own),
+            Lane::Extra => Cow::Borrowed(&self.extra),
+            Lane::Both => {
+                let qos: Vec<&str> =
+                    [&self.own, &self.extra].into_iter().filter_map(|l| l.qos.as_deref()).collect();
+                Cow::Owned(LaneSpec { qos: Some(qos.join(",")), ..self.own.clone() })
+            }
         }
+    }
+
+    /// Can one job be in both at all? Only where the lanes differ in their QOS and nothing else.
+    pub fn differ_by_qos_alone(&self) -> bool {
+        let (own, extra) = (&self.own, &self.extra);
+        let named = own.qos.is_some() && extra.qos.is_some() && own.qos != extra.qos;
+        named && own.partition == extra.partition && own.account == extra.account
     }
 }
 
@@ -138,10 +156,37 @@ pub struct Rules {
     pub tick_budget: Secs,
     /// What a cycle was given to decide on is kept, so that it can be planned again.
     pub journal_observations: bool,
-    /// Rank 1 that cannot start collects GPUs (policy.md section 6 c). Else it is skipped, the old
-    /// head-of-line rule, which is kept so that the two can be compared.
-    pub reserve: bool,
+    pub place: PlaceRules,
     pub lanes: LaneRules,
+}
+
+/// How placed shards get their GPUs (policy.md sections 5-7). The default is the rule as it stands
+/// there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlaceRules {
+    pub reserve: Reserve,
+    pub order: PlaceOrder,
+}
+
+/// What is done for a shard that cannot start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reserve {
+    /// Rank 1 that cannot start collects GPUs (policy.md section 6 c).
+    Mark,
+    /// Nobody behind a shard of several GPUs may delay its earliest start, which is derived anew in
+    /// each cycle.
+    Shadow,
+    /// It is skipped: the old head-of-line rule, which is kept so that it can be compared.
+    Never,
+}
+
+/// Which of the available placements a shard starts on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlaceOrder {
+    /// Best tier first (policy.md section 6 a).
+    Tier,
+    /// The same, but last of all those that a wider shard in the queue could use.
+    Guard,
 }
 
 /// How the two lanes are used (policy.md section 3). The default is the rule as it stands there;
@@ -155,6 +200,20 @@ pub struct LaneRules {
     /// Longest first among our own: in the order of submissions, and by nice while they pend.
     /// Else in the order of shards.toml, and Slurm starts the oldest.
     pub longest_first: bool,
+    pub mode: LaneMode,
+    /// Most GPUs of own that we hold or wait for; `None`: as many as there are.
+    pub own_share: Option<u32>,
+}
+
+/// How many of those that wait stay in own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaneMode {
+    /// K, as `[own] park` says.
+    Fixed,
+    /// As many as own will take before the tick after next.
+    Adaptive,
+    /// All of them, since each waits in both lanes at once; as `Adaptive` where Slurm cannot.
+    Both,
 }
 
 /// Which K pending jobs stay parked in own.
@@ -168,7 +227,13 @@ pub enum Park {
 
 impl Default for LaneRules {
     fn default() -> LaneRules {
-        LaneRules { park: Park::Longest, straight: true, longest_first: true }
+        LaneRules {
+            park: Park::Longest,
+            straight: true,
+            longest_first: true,
+            mode: LaneMode::Fixed,
+            own_share: None,
+        }
     }
 }
 
@@ -188,9 +253,23 @@ impl Default for Rules {
             restart_stalled: false,
             tick_budget: Secs::minutes(5),
             journal_observations: true,
-            reserve: true,
+            place: PlaceRules { reserve: Reserve::Mark, order: PlaceOrder::Tier },
             lanes: LaneRules::default(),
         }
+    }
+}
+
+impl Rules {
+    /// What was measured to be better than the field's rules: `[policy] preset = "best"`.
+    pub fn best() -> Rules {
+        let place = PlaceRules { reserve: Reserve::Shadow, order: PlaceOrder::Guard };
+        Rules { place, lanes: LaneRules::best(), ..Rules::default() }
+    }
+}
+
+impl LaneRules {
+    pub fn best() -> LaneRules {
+        LaneRules { mode: LaneMode::Both, ..LaneRules::default() }
     }
 }
 

@@ -78,6 +78,22 @@ pub struct Learned {
     pub own_lane: Option<OwnLane>,
     /// What the last cycle left on the placements; empty where no placed shard waits.
     pub placements: Vec<Alike>,
+    /// Starts of ours in each lane, as cycles saw them.
+    pub own_starts: u32,
+    pub extra_starts: u32,
+    /// From one tick to the next.
+    pub tick_every: Option<Secs>,
+    /// May one job wait in both lanes?
+    pub takes_both: Option<TakesBoth>,
+}
+
+/// Whether this cluster's Slurm takes a job with two QOS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakesBoth {
+    pub yes: bool,
+    /// Its version, or the words with which it refused.
+    pub said: String,
+    pub at: Time,
 }
 
 /// GPUs of the own lane: who runs on them or waits for them.

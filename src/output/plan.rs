@@ -39,6 +39,7 @@ fn headline(action: &Action) -> String {
             let why = match lane {
                 Lane::Own => "among the longest that wait",
                 Lane::Extra => "not among the longest that wait",
+                Lane::Both => "whichever has a GPU first",
             };
             format!(
                 "move {} to {} ({why}): {}",

@@ -142,6 +142,9 @@ fn pending(lane: Option<Lane>, parked: bool, rank: u32, of: u32, slurm: &str) ->
         }
         (Some(Lane::Own), false) => format!("Waits in own for a GPU{place}{because}."),
         (Some(Lane::Extra), _) => format!("Waits in extra for any free GPU{place}{because}."),
+        (Some(Lane::Both), _) => {
+            format!("Waits in own and extra at once, for whichever is first{place}{because}.")
+        }
         (None, _) => format!("Waits in Slurm for a GPU{place}{because}."),
     }
 }
@@ -196,6 +199,7 @@ pub fn short(reason: &Reason, now: Time) -> String {
                 (_, true) => "parked",
                 (Some(Lane::Own), false) => "own next",
                 (Some(Lane::Extra), false) => "any GPU",
+                (Some(Lane::Both), false) => "both lanes",
                 (None, false) => "in Slurm",
             };
             if *rank == 0 { what.into() } else { format!("{what} {rank}/{of}") }
@@ -241,6 +245,7 @@ pub fn code(reason: &Reason) -> &'static str {
             (Some(Lane::Own), true) => "pending-own-parked",
             (Some(Lane::Own), false) => "pending-own",
             (Some(Lane::Extra), _) => "pending-extra",
+            (Some(Lane::Both), _) => "pending-both",
             (None, _) => "pending",
         },
         Reason::StuckInSlurm { .. } => "stuck-in-slurm",

@@ -2,7 +2,7 @@
 //! waits with a reason.
 
 use crate::model::id::JobId;
-use crate::model::policy::Shard;
+use crate::model::policy::{Reserve, Shard};
 use crate::model::reason::Reason;
 use crate::model::state::{Pin, ShardRecord, State};
 
@@ -10,10 +10,12 @@ use super::backfill;
 use super::bad_nodes;
 use super::breaker;
 use super::event::Event;
+use super::guard::Guard;
 use super::no_fit;
 use super::placement::{Placement, fits, give, has_room_beside_gpus};
 use super::quick::QuickMap;
 use super::reservation;
+use super::shadow::{self, Shadow};
 use super::submit::Moment;
 
 /// One start, on one placement.
@@ -81,11 +83,16 @@ pub fn dispatch(
     state: &mut State,
     queue: &[usize],
     placements: &mut [Placement],
+    shadow: Option<Shadow>,
     events: &mut Vec<Event>,
 ) -> Dispatch {
+    let guard = Guard::new(moment.policy, state, queue);
     let mut hall = Hall {
         moment,
         placements,
+        shadow,
+        guard,
+        kept: None,
         first: None,
         stopped: Vec::new(),
         starts: Vec::new(),
@@ -101,7 +108,13 @@ pub fn dispatch(
             waits.push((shard, reason));
         }
     }
-    Dispatch { starts: hall.starts, waits }
+    let Hall { starts, kept, placements, .. } = hall;
+    if let Some((pin, gpus)) = kept
+        && let Some(at) = placements.iter_mut().find(|p| p.pin == pin)
+    {
+        shadow::keep(at, gpus);
+    }
+    Dispatch { starts, waits }
 }
 
 /// What one shard asks of a placement: shards of one class have the same answer.
@@ -111,6 +124,11 @@ type Class<'a> = (u32, Option<u32>, Option<u32>, Option<&'a str>);
 struct Hall<'a> {
     moment: &'a Moment<'a>,
     placements: &'a mut [Placement],
+    /// When those ahead will start, where that is how GPUs are kept for them.
+    shadow: Option<Shadow>,
+    guard: Guard,
+    /// Where rank 1 will start, and its GPUs: our jobs in Slurm's queue are kept off there.
+    kept: Option<(Pin, u32)>,
     /// The first that waits, for those behind.
     first: Option<String>,
     /// Backfill jobs that were told to stop in this pass.
@@ -139,11 +157,11 @@ impl<'a> Hall<'a> {
         let shunned = bad_nodes::shunned(policy, state, i, self.placements, now);
         let record = &mut state.shards[i];
         let class = (shard.gpus, min, shard.cpus, shard.mem.as_deref());
-        if let Some(reason) = self.in_vain.get(&class) {
+        if let Some(reason) = self.in_vain.get(&class).filter(|_| self.shadow.is_none()) {
             return Some(self.again(reason, rank));
         }
         let held = record.reservation.as_ref().map(|r| (r.pin.clone(), r.gpus));
-        if let Some(p) = self.best(shard, min, &held, &shunned, Wants::Start) {
+        if let Some(p) = self.best(i, min, &held, &shunned, Wants::Start) {
             if self.starts.len() >= self.most {
                 return Some(breaker::not_now(&state.caution, rank, now));
             }
@@ -162,10 +180,13 @@ impl<'a> Hall<'a> {
             let all = matches!(reason, Some(Reason::Collecting { have, need, .. }) if have >= need);
             return if all { Some(Reason::NoCpusOrMemory) } else { reason };
         }
+        if self.shadow.is_some() {
+            return Some(self.keep(i, min, &shunned, rank));
+        }
         if rank == 1
-            && policy.rules.reserve
+            && policy.rules.place.reserve == Reserve::Mark
             && shard.gpus >= 2
-            && let Some(p) = self.best(shard, min, &None, &shunned, Wants::Any)
+            && let Some(p) = self.best(i, min, &None, &shunned, Wants::Any)
         {
             let at = &mut self.placements[p];
             let gpus = at.free().min(shard.gpus);
@@ -185,18 +206,24 @@ impl<'a> Hall<'a> {
     /// then name.
     fn best(
         &self,
-        shard: &Shard,
+        i: usize,
         min: Option<u32>,
         held: &Option<(Pin, u32)>,
         shunned: &[String],
         wants: Wants,
     ) -> Option<usize> {
+        let policy = self.moment.policy;
+        let shard = &policy.shards[i];
+        let delays_nobody = |at: usize| {
+            let shadow = self.shadow.as_ref().filter(|_| wants == Wants::Start);
+            shadow.is_none_or(|shadow| shadow.lets_start(i, shard.gpus, at))
+        };
         // What this shard may draw from a placement: the free GPUs and its own reserved ones.
         let draw = |p: &Placement| match held {
             Some((pin, gpus)) if *pin == p.pin => p.free() + gpus,
             _ => p.free(),
         };
-        let good = |(_, p): &(usize, &Placement)| {
+        let good = |(at, p): &(usize, &Placement)| {
             let enough = match wants {
                 Wants::Start => draw(p) >= shard.gpus && has_room_beside_gpus(shard, p),
                 Wants::Any => draw(p) > 0,
@@ -204,17 +231,53 @@ impl<'a> Hall<'a> {
             enough
                 && p.up
                 && !shunned.contains(&p.pin.node)
-                && fits(self.moment.policy, shard, min, p)
+                && fits(policy, shard, min, p)
+                && delays_nobody(*at)
         };
+        let missed = |p: &Placement| self.guard.wanted_by(policy, shard.gpus, p);
         let order = |a: &Placement, b: &Placement| {
-            b.rank.cmp(&a.rank).then(draw(b).cmp(&draw(a))).then(a.pin.cmp(&b.pin))
+            missed(a)
+                .cmp(&missed(b))
+                .then(b.rank.cmp(&a.rank))
+                .then(draw(b).cmp(&draw(a)))
+                .then(a.pin.cmp(&b.pin))
         };
         let places = self.placements.iter().enumerate().filter(good);
         places.min_by(|(_, a), (_, b)| order(a, b)).map(|(p, _)| p)
     }
 
+    /// Keeps its earliest start from those behind; says why it waits.
+    fn keep(&mut self, i: usize, min: Option<u32>, shunned: &[String], rank: u32) -> Reason {
+        let policy = self.moment.policy;
+        let shard = &policy.shards[i];
+        let may = |p: &Placement| p.up && !shunned.contains(&p.pin.node);
+        let mut fit: Vec<usize> = (0..self.placements.len())
+            .filter(|at| {
+                self.placements.get(*at).is_some_and(|p| may(p) && fits(policy, shard, min, p))
+            })
+            .collect();
+        if fit.is_empty() {
+            return Reason::FitNodesDown;
+        }
+        fit.sort_by_key(|at| std::cmp::Reverse(self.placements.get(*at).map(|p| p.rank)));
+        let kept = match &mut self.shadow {
+            Some(shadow) if shard.gpus >= 2 => shadow.waits(i, shard.gpus, &fit),
+            _ => None,
+        };
+        if let Some(at) = kept.and_then(|(at, _)| self.placements.get_mut(at)).filter(|_| rank == 1)
+        {
+            self.kept = Some((at.pin.clone(), shard.gpus));
+        }
+        let idle = fit.iter().filter_map(|at| self.placements.get(*at)).map(|p| p.idle).sum();
+        let ahead = self.first.clone().filter(|_| rank > 1);
+        Reason::QueueWait { rank, ahead, idle_but_reserved: idle }
+    }
+
     fn start(&mut self, i: usize, p: usize) {
         let Moment { policy, cluster, .. } = *self.moment;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.starts(i, policy.shards[i].gpus, p);
+        }
         let at = &mut self.placements[p];
         let truly_idle = at.idle.saturating_sub(at.held_by_backfill);
         let need = policy.shards[i].gpus.saturating_sub(truly_idle);

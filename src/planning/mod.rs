@@ -9,6 +9,7 @@ pub mod apply;
 pub mod ask;
 pub mod backfill;
 pub mod bad_nodes;
+pub mod both;
 pub mod breaker;
 mod by_id;
 pub mod caps;
@@ -21,6 +22,7 @@ pub mod eta;
 pub mod event;
 pub mod exclude;
 pub mod fit;
+pub mod guard;
 pub mod kept_off;
 pub mod known_gpus;
 pub mod lpt;
@@ -44,10 +46,12 @@ pub mod records;
 pub mod reservation;
 pub mod retry;
 pub mod roster;
+pub mod shadow;
 pub mod stall;
 pub mod stranded;
 pub mod submit;
 pub mod totals;
+pub mod turnover;
 
 use crate::model::observation::Observation;
 use crate::model::policy::Policy;
@@ -64,7 +68,9 @@ use placement::Placement;
 use plan::{Action, Plan, Target};
 use records::Records;
 use roster::Roster;
+use shadow::Shadow;
 use submit::{Moment, Way};
+use turnover::Turnover;
 
 /// One cycle's decisions, in the order of policy.md section 2. `state` is brought up to what was
 /// seen; the actions are left to be carried out.
@@ -85,10 +91,12 @@ pub fn plan_with(
     let mut plan = Plan::default();
     let events = &mut plan.events;
     learn(state, seen, now);
+    turnover::clock(state, now);
 
     let records = records::bring_up(policy, state, seen, roster, now, events);
     let Records { twins, over_cap, cancelled, stalled, census, lpt } = records;
     orphans::follow(policy, state, seen, now, events);
+    turnover::count_starts(state, events);
 
     let me = seen.cluster.me;
     cancel(state, me, Stop::Cancelled, cancelled, &mut plan);
@@ -127,11 +135,13 @@ pub fn plan_with(
     if let Some(lanes) = &policy.lanes {
         let own = parking::own_lane(lanes, &seen.cluster, roster, state, &census);
         room = parking::room(policy, state, &own);
+        let turnover = Turnover { lpt: &lpt, pending: waiting.len(), now };
+        let rest = parking::own(policy, state, &own, &turnover);
         state.learned.own_lane = Some(own);
-        seats = parking::seats(policy, lanes, room, &waiting);
+        seats = parking::seats(policy, room, &waiting, rest);
         plan.actions.extend(parking::moves(lanes, state, &seats, now));
-        if policy.rules.lanes.longest_first {
-            plan.actions.extend(parking::order(state, roster, &seats, &lpt));
+        for lane in parking::ordered(&policy.rules.lanes) {
+            plan.actions.extend(parking::order(state, roster, &seats, &lpt, *lane));
         }
         room = parking::room_left(policy, room, &seats);
     }
@@ -231,8 +241,9 @@ fn place(moment: &Moment<'_>, state: &mut State, census: &Census, plan: &mut Pla
         let anew = queue::queue(policy, state, &census.placed);
         (queue, refused) = dispatch::fitting(moment, state, anew, &placements);
     }
+    let shadow = Shadow::new(policy, state, cluster, census, &placements, now);
     let Dispatch { starts, mut waits } =
-        dispatch::dispatch(moment, state, &queue, &mut placements, &mut plan.events);
+        dispatch::dispatch(moment, state, &queue, &mut placements, shadow, &mut plan.events);
     waits.extend(refused);
     if !waits.is_empty() {
         state.learned.placements = alike::alike(policy, &placements);
@@ -266,6 +277,9 @@ fn start(
 fn learn(state: &mut State, seen: &Observation, now: Time) {
     if let Some(Ok(limit)) = seen.own_gpus {
         state.learned.own_gpus = Some((limit, now));
+    }
+    if let Some(answer) = &seen.takes_both {
+        state.learned.takes_both = Some(answer.clone());
     }
 }
 

@@ -4,16 +4,18 @@
 use crate::model::cluster::JobState;
 use crate::model::id::JobId;
 use crate::model::observation::Cluster;
-use crate::model::policy::{Lane, Lanes, Park, Policy};
+use crate::model::policy::{Lane, LaneMode, LaneRules, Lanes, Park, Policy};
 use crate::model::request::Change;
 use crate::model::state::{OwnLane, State};
 use crate::model::units::{Secs, Time};
 
+use super::both;
 use super::census::Census;
 use super::lpt::Lpt;
 use super::placement::about_to_start;
 use super::plan::{Action, Purpose, Target};
 use super::roster::{Roster, lane_of};
+use super::turnover::Turnover;
 
 /// GPUs of the own lane that nobody runs on or waits for, our own pending jobs not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +48,7 @@ impl Room {
 /// What is left of own once everything that waits in it, parked jobs included, is counted.
 pub fn room_left(policy: &Policy, room: Room, seats: &[Seat]) -> Room {
     let Room::Gpus { free, size } = room else { return room };
-    let own = seats.iter().filter(|seat| seat.lane == Lane::Own);
+    let own = seats.iter().filter(|seat| seat.lane != Lane::Extra);
     let waits: u32 = own.map(|seat| policy.shards[seat.shard].gpus).sum();
     Room::Gpus { free: free.saturating_sub(waits), size }
 }
@@ -62,7 +64,8 @@ pub fn own_lane(
     let learned = state.learned.own_gpus.and_then(|(limit, _)| limit);
     let mut lane = OwnLane { size: lanes.own_gpus.or(learned), ..OwnLane::default() };
     for (job, ours) in cluster.jobs.iter().zip(roster.is_ours()) {
-        if job.state.is_over() || lane_of(Some(lanes), job) != Some(Lane::Own) {
+        let at = lane_of(Some(lanes), job);
+        if job.state.is_over() || !matches!(at, Some(Lane::Own | Lane::Both)) {
             continue;
         }
         // A job whose request cannot be read holds at least one GPU.
@@ -88,13 +91,25 @@ pub fn room(policy: &Policy, state: &State, lane: &OwnLane) -> Room {
     if !policy.rules.lanes.straight {
         return Room::Unknown;
     }
+    let share = share_left(policy, lane);
     let Some(size) = lane.size else {
         // Slurm was asked, and sets no limit; or it could not be asked yet.
         let no_limit = state.learned.own_gpus.is_some();
-        return if no_limit { Room::Unlimited } else { Room::Unknown };
+        return match (no_limit, share) {
+            (false, _) => Room::Unknown,
+            (true, None) => Room::Unlimited,
+            (true, Some(free)) => Room::Gpus { free, size: u32::MAX },
+        };
     };
     let taken = lane.running_ours + lane.running_others + lane.pending_others + lane.pending_pinned;
-    Room::Gpus { free: size.saturating_sub(taken), size }
+    let free = size.saturating_sub(taken);
+    Room::Gpus { free: share.map_or(free, |share| free.min(share)), size }
+}
+
+/// GPUs of own that we may still take or wait for; `None`: no share is set.
+fn share_left(policy: &Policy, lane: &OwnLane) -> Option<u32> {
+    let held = lane.running_ours.saturating_add(lane.pending_pinned);
+    policy.rules.lanes.own_share.map(|share| share.saturating_sub(held))
 }
 
 /// The place of one waiting shard.
@@ -108,7 +123,12 @@ pub struct Seat {
 
 /// Own for as many as it has room for now, plus K parked; extra for the rest. `waiting` is in LPT
 /// order and holds both pending jobs and shards about to be submitted.
-pub fn seats(policy: &Policy, lanes: &Lanes, room: Room, waiting: &[Waiting]) -> Vec<Seat> {
+pub fn seats(
+    policy: &Policy,
+    room: Room,
+    waiting: &[Waiting],
+    Own { park, both, mut share }: Own,
+) -> Vec<Seat> {
     let mut free = match room {
         Room::Unknown => 0,
         Room::Unlimited => u32::MAX,
@@ -120,12 +140,14 @@ pub fn seats(policy: &Policy, lanes: &Lanes, room: Room, waiting: &[Waiting]) ->
         let gpus = policy.shards[shard.shard].gpus;
         let never_fits = matches!(room, Room::Gpus { size, .. } if gpus > size);
         let stays = policy.rules.lanes.park == Park::Oldest && shard.lane == Some(Lane::Extra);
-        let (lane, is_parked) = if never_fits || stays {
+        let (lane, is_parked) = if never_fits || stays || gpus > share {
             (Lane::Extra, false)
+        } else if both {
+            (Lane::Both, false)
         } else if gpus <= free {
             free -= gpus;
             (Lane::Own, false)
-        } else if parked < lanes.park {
+        } else if parked < park {
             parked += 1;
             (Lane::Own, true)
         } else if room == Room::Unknown && !shard.still_pends {
@@ -134,9 +156,35 @@ pub fn seats(policy: &Policy, lanes: &Lanes, room: Room, waiting: &[Waiting]) ->
         } else {
             (Lane::Extra, false)
         };
+        if lane != Lane::Extra {
+            share = share.saturating_sub(gpus);
+        }
         seats.push(Seat { shard: shard.shard, lane, parked: is_parked });
     }
     seats
+}
+
+/// What of own is there for those that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Own {
+    /// K: how many stay in it beyond its room.
+    pub park: usize,
+    /// Each waits in both lanes at once, and K is without meaning.
+    pub both: bool,
+    /// GPUs that they may take or wait for.
+    pub share: u32,
+}
+
+/// By the rules in force and by who is there now.
+pub fn own(policy: &Policy, state: &State, lane: &OwnLane, turnover: &Turnover<'_>) -> Own {
+    let rules = &policy.rules.lanes;
+    let share = share_left(policy, lane).unwrap_or(u32::MAX);
+    let both = rules.mode == LaneMode::Both && both::works(policy, state);
+    let park = match rules.mode {
+        LaneMode::Fixed => policy.lanes.as_ref().map_or(0, |lanes| lanes.park),
+        LaneMode::Adaptive | LaneMode::Both => turnover.park(state),
+    };
+    Own { park, both, share }
 }
 
 /// A shard that waits: pending in Slurm (with its job), or about to be submitted.
@@ -204,7 +252,7 @@ pub fn is_stuck(reason: &str) -> bool {
 /// The moves that bring pending jobs where they belong: one update per direction.
 pub fn moves(lanes: &Lanes, state: &State, seats: &[Seat], now: Time) -> Vec<Action> {
     let mut out = Vec::new();
-    for to in [Lane::Own, Lane::Extra] {
+    for to in [Lane::Own, Lane::Extra, Lane::Both] {
         let jobs: Vec<Target> = seats
             .iter()
             .filter(|seat| seat.lane == to)
@@ -218,7 +266,7 @@ pub fn moves(lanes: &Lanes, state: &State, seats: &[Seat], now: Time) -> Vec<Act
             })
             .collect();
         if !jobs.is_empty() {
-            let spec = lanes.spec(to).clone();
+            let spec = lanes.spec(to).into_owned();
             let change =
                 Change::Lane { qos: spec.qos, partition: spec.partition, account: spec.account };
             out.push(Action::Update { purpose: Purpose::Move(to), change, jobs });
@@ -227,19 +275,35 @@ pub fn moves(lanes: &Lanes, state: &State, seats: &[Seat], now: Time) -> Vec<Act
     out
 }
 
+/// Lanes in which our pending jobs are put in order. Where K is fixed, those in extra keep theirs:
+/// as the field's rule has it, they go as Slurm likes.
+pub fn ordered(rules: &LaneRules) -> &'static [Lane] {
+    match (rules.longest_first, rules.mode) {
+        (false, _) => &[],
+        (true, LaneMode::Fixed) => &[Lane::Own],
+        (true, LaneMode::Adaptive | LaneMode::Both) => &[Lane::Own, Lane::Both, Lane::Extra],
+    }
+}
+
 /// Slurm starts the oldest of equals; the policy wants the longest. Nice may be raised by the
 /// owner, so a shorter job that Slurm would start first is put just behind the longer one.
 ///
-/// Only jobs that pend in own and stay there are ordered, and only where Slurm's own priority
+/// Only jobs that pend in this lane and stay there are ordered, and only where Slurm's own priority
 /// order is not LPT already: a nice value also puts a job behind other people's.
-pub fn order(state: &State, roster: &Roster<'_>, seats: &[Seat], lpt: &Lpt) -> Vec<Action> {
+pub fn order(
+    state: &State,
+    roster: &Roster<'_>,
+    seats: &[Seat],
+    lpt: &Lpt,
+    lane: Lane,
+) -> Vec<Action> {
     /// More than the age factor moves between two cycles of one lane's jobs.
     const MARGIN: u64 = 10;
     let mut wanted: Vec<(i64, Target)> = Vec::new();
     let mut above: Option<(u64, JobId, f64)> = None;
-    for seat in seats.iter().filter(|seat| seat.lane == Lane::Own) {
+    for seat in seats.iter().filter(|seat| seat.lane == lane) {
         let record = &state.shards[seat.shard];
-        let Some(live) = record.live().filter(|live| live.lane == Some(Lane::Own)) else {
+        let Some(live) = record.live().filter(|live| live.lane == Some(lane)) else {
             continue;
         };
         let Some(job) = roster.by_id(live.job) else { continue };

@@ -84,6 +84,7 @@ impl Action {
             Action::Submit(_) => "submit",
             Action::Update { purpose: Purpose::Move(Lane::Own), .. } => "move-to-own",
             Action::Update { purpose: Purpose::Move(Lane::Extra), .. } => "move-to-extra",
+            Action::Update { purpose: Purpose::Move(Lane::Both), .. } => "move-to-both",
             Action::Update { purpose: Purpose::Order, .. } => "order",
             Action::Update { purpose: Purpose::KeepOff(_), .. } => "keep-off",
             Action::StopBackfill { .. } => "stop-backfill",

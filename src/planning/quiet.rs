@@ -5,7 +5,7 @@
 
 use crate::model::caution::Caution;
 use crate::model::observation::{Cluster, Measured, Observation, Seen};
-use crate::model::policy::{Policy, SubmitMode};
+use crate::model::policy::{LaneMode, Policy, SubmitMode};
 use crate::model::state::{Gate, ShardRecord, Slot, State};
 use crate::model::units::Time;
 
@@ -13,6 +13,7 @@ use super::census::Census;
 use super::lpt::Lpt;
 use super::measure::{is_done, measure};
 use super::parking;
+use super::turnover::Turnover;
 
 /// A state in which only a change of the cluster or another order of the shards that wait can make
 /// the next cycle do something.
@@ -20,6 +21,8 @@ use super::parking;
 pub struct Rest {
     me: u32,
     waiting: Vec<Place>,
+    /// K, where it depends on how far those are that run.
+    park: usize,
 }
 
 /// A waiting shard in the order of parking, and whether it has as much left as the one before.
@@ -50,7 +53,8 @@ pub fn rest(policy: &Policy, state: &State, me: u32, now: Time) -> Option<Rest> 
         calm.then_some(())
     };
     state.shards.iter().enumerate().map(still).collect::<Option<()>>()?;
-    Some(Rest { me, waiting: order(policy, state, me, now) })
+    let (waiting, park) = order(policy, state, me, now);
+    Some(Rest { me, waiting, park })
 }
 
 /// Takes the readings in, as a cycle would. False: a cycle is due, and will find all as it would
@@ -87,22 +91,26 @@ pub fn stays_at_rest(
         progress: readings,
         logs: Vec::new(),
         own_gpus: None,
+        takes_both: None,
     };
     let mut events = Vec::new();
     measure(policy, state, &seen, now, &mut events);
     events.is_empty()
-        && (rest.waiting.is_empty() || order(policy, state, rest.me, now) == rest.waiting)
+        && (rest.waiting.is_empty() || {
+            let (waiting, park) = order(policy, state, rest.me, now);
+            waiting == rest.waiting && park == rest.park
+        })
 }
 
-fn order(policy: &Policy, state: &State, me: u32, now: Time) -> Vec<Place> {
+fn order(policy: &Policy, state: &State, me: u32, now: Time) -> (Vec<Place>, usize) {
     // Most quiet cycles by far are those in which nothing pends.
     let pends = |record: &ShardRecord| matches!(&record.slot, Slot::Live(l) if l.started.is_none());
     if !state.shards.iter().any(pends) {
-        return Vec::new();
+        return (Vec::new(), 0);
     }
     let mut waiting = parking::movable(state, &Census::new(policy, state), me, now);
     if waiting.len() < 2 {
-        return waiting.iter().map(|w| (w.shard, false)).collect();
+        return (waiting.iter().map(|w| (w.shard, false)).collect(), 0);
     }
     let lpt = Lpt::new(policy, state);
     parking::sort(policy, &lpt, &mut waiting);
@@ -111,5 +119,12 @@ fn order(policy: &Policy, state: &State, me: u32, now: Time) -> Vec<Place> {
         let left = lpt.remaining.get(w.shard).copied();
         (w.shard, std::mem::replace(&mut before, left) == left)
     });
-    places.collect()
+    let places = places.collect();
+    let park = match policy.rules.lanes.mode {
+        LaneMode::Fixed => 0,
+        LaneMode::Adaptive | LaneMode::Both => {
+            Turnover { lpt: &lpt, pending: waiting.len(), now }.park(state)
+        }
+    };
+    (places, park)
 }

@@ -1,7 +1,7 @@
 //! Reservations (policy.md section 6, R1-R5): babysit's own mark "no other shard gets these idle
 //! GPUs". Only rank 1 may begin or keep one, so there is at most one at any time.
 
-use crate::model::policy::{Policy, ReservationCharge};
+use crate::model::policy::{Policy, ReservationCharge, Reserve};
 use crate::model::state::{Gate, Owed, Reservation, ShardRecord, Slot, State};
 use crate::model::units::{GpuSeconds, Time};
 
@@ -42,6 +42,9 @@ pub fn review(
         let at = placements.iter().position(|p| p.up && p.pin == *pin);
         let still_fits = |at: &Placement| fits(policy, &policy.shards[i], record.min_tier, at);
         let why = match (queue.first(), at) {
+            (_, _) if policy.rules.place.reserve != Reserve::Mark => {
+                Some("R4: reservations are no longer kept as marks")
+            }
             (_, _) if !queue.contains(&i) => Some("R4: the shard no longer waits for a start"),
             (_, None) => Some("R5: its placement is gone"),
             (_, Some(at)) if !still_fits(&placements[at]) => Some("R5: it no longer fits there"),

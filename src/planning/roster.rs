@@ -10,6 +10,7 @@ use crate::model::id::JobId;
 use crate::model::policy::{Lane, LaneSpec, Lanes};
 use crate::model::state::{Attempt, Live, ShardRecord, Slot, State};
 
+use super::both;
 use super::quick::QuickMap;
 
 /// A job of ours, with what its comment says.
@@ -177,10 +178,14 @@ fn read_comment(rest: &str) -> Option<Comment<'_>> {
 /// The lane a job is in now, by what Slurm shows of it.
 pub fn lane_of(lanes: Option<&Lanes>, job: &QueueJob) -> Option<Lane> {
     let lanes = lanes?;
-    [Lane::Own, Lane::Extra].into_iter().find(|lane| in_lane(lanes.spec(*lane), job))
+    [(Lane::Own, &lanes.own), (Lane::Extra, &lanes.extra)]
+        .into_iter()
+        .find(|(_, spec)| in_lane(spec, job))
+        .map(|(lane, _)| lane)
+        .or_else(|| both::in_both(lanes, job).then_some(Lane::Both))
 }
 
-fn in_lane(spec: &LaneSpec, job: &QueueJob) -> bool {
+pub(super) fn in_lane(spec: &LaneSpec, job: &QueueJob) -> bool {
     let is = |want: &Option<String>, have: &str| want.as_deref().is_none_or(|w| w == have);
     is(&spec.qos, &job.qos)
         && is(&spec.partition, &job.partition)

@@ -75,10 +75,9 @@ pub fn request(
     };
     let tier = pin.as_ref().and_then(|pin| policy.tiers.iter().find(|t| t.name == pin.tier));
     let tier_partition = tier.and_then(|tier| tier.partition.clone());
-    let none = LaneSpec::default();
     let lane_spec = match (lane, &policy.lanes) {
-        (Some(lane), Some(lanes)) => lanes.spec(lane),
-        _ => &none,
+        (Some(lane), Some(lanes)) => lanes.spec(lane).into_owned(),
+        _ => LaneSpec::default(),
     };
     let cap = state.cap_of(&spec.id, spec.cap);
     let env = [
@@ -94,13 +93,12 @@ pub fn request(
     ];
     let request = Request {
         token: token.clone(),
-        qos: lane_spec.qos.clone(),
+        qos: lane_spec.qos,
         partition: lane_spec
             .partition
-            .clone()
             .or(tier_partition)
             .or_else(|| policy.slurm.partition.clone()),
-        account: lane_spec.account.clone().or_else(|| policy.slurm.account.clone()),
+        account: lane_spec.account.or_else(|| policy.slurm.account.clone()),
         gres,
         node,
         exclude: union(&exclude, kept_off),

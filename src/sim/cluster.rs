@@ -27,6 +27,8 @@ pub(super) struct Qos {
     pub gpus: Option<u32>,
     pub preempts: Vec<String>,
     pub mode: PreemptMode,
+    /// Partition whose nodes it leads to, whatever partition a job names.
+    pub nodes_of: Option<String>,
     /// GPUs of its running jobs.
     pub used: u32,
 }
@@ -154,8 +156,18 @@ impl<W: Work> Cluster<W> {
             gpus,
             preempts: preempts.iter().map(|p| (*p).to_owned()).collect(),
             mode: PreemptMode::Requeue,
+            nodes_of: None,
             used: 0,
         });
+        self
+    }
+
+    /// The QOS named last leads to the nodes of this partition, whatever partition a job names: for
+    /// lanes whose GPUs are not the same ones.
+    pub fn on_nodes_of(mut self, partition: &str) -> Cluster<W> {
+        if let Some(qos) = self.qos.last_mut() {
+            qos.nodes_of = Some(partition.to_owned());
+        }
         self
     }
 
@@ -308,6 +320,7 @@ impl<W: Work> Cluster<W> {
             restarts: 0,
             stays: Vec::new(),
             qos: new.qos,
+            or_qos: new.or_qos,
             partition: new.partition,
             ask: new.ask,
             wanted: new.wanted,
@@ -338,6 +351,7 @@ pub(super) struct NewJob {
     pub account: String,
     pub env: Vec<(String, String)>,
     pub qos: usize,
+    pub or_qos: Vec<usize>,
     pub partition: usize,
     pub ask: Ask,
     pub wanted: Option<usize>,

@@ -11,6 +11,7 @@ use super::work::Work;
 use crate::model::cluster::{Node, QueueJob};
 use crate::model::id::JobId;
 use crate::model::observation::{self, Gap, GapKind, PastJob, Seen};
+use crate::model::policy::LaneSpec;
 use crate::model::request::{Asked, Change, Refusal, RefusalClass, Request, Submitted};
 use crate::slurm::{PastAsk, Scope, Slurm};
 
@@ -75,13 +76,13 @@ impl<W: Work> Cluster<W> {
         let all = self.queue.iter().filter_map(|&place| self.jobs.get(place));
         let asked = all.filter(|job| uid.is_none_or(|uid| uid == job.uid));
         let seen = asked.map(|job| {
-            let qos = self.qos.get(job.qos).map_or("", |qos| qos.name.as_str());
+            let qos = self.qos_shown(job);
             let partition = self.partitions.get(job.partition).map_or("", String::as_str);
             let node = match &job.phase {
                 Phase::Running(run) => self.nodes.get(run.node).map_or("", |n| n.name.as_str()),
                 Phase::Pending | Phase::Over => "",
             };
-            job.seen(qos, partition, node, self.priority(job))
+            job.seen(&qos, partition, node, self.priority(job))
         });
         seen.collect()
     }
@@ -141,6 +142,14 @@ impl<W: Work> Slurm for Door<'_, W> {
         let rows = self.read(Command::Sacctmgr)?;
         self.cluster.accounting_answers(Command::Sacctmgr)?;
         Ok(self.cluster.qos.iter().find(|q| rows && q.name == qos).and_then(|q| q.gpus))
+    }
+
+    fn takes_both(&mut self, lane: &LaneSpec) -> Seen<(bool, String)> {
+        self.cluster.calls.sbatch += 1;
+        self.read(Command::Sbatch)?;
+        let qos = lane.qos.as_deref().and_then(|names| self.cluster.qos_list(self.uid, names));
+        let words = if qos.is_some() { "slurm 24.11" } else { "Invalid qos specification" };
+        Ok((qos.is_some(), words.to_owned()))
     }
 
     fn submit(&mut self, request: &Request) -> Submitted {

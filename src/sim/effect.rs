@@ -1,6 +1,8 @@
 //! What sbatch, scontrol update and scancel do to the cluster once the controller has their
 //! request, and the words with which it refuses them (facts, sections 2 and 5).
 
+use std::borrow::Cow;
+
 use super::ask::{self, Ask};
 use super::clock::Then;
 use super::cluster::{Cluster, NewJob};
@@ -39,8 +41,8 @@ impl<W: Work> Cluster<W> {
     }
 
     fn checked(&self, uid: u32, request: &Request) -> Result<NewJob, Refusal> {
-        let qos = self.qos_for(uid, request.qos.as_deref().unwrap_or("normal"));
-        let qos = qos.ok_or_else(|| bad("Invalid qos specification"))?;
+        let list = self.qos_list(uid, request.qos.as_deref().unwrap_or("normal"));
+        let (qos, or_qos) = list.ok_or_else(|| bad("Invalid qos specification"))?;
         let partition = match &request.partition {
             None => 0,
             Some(name) => self
@@ -81,6 +83,7 @@ impl<W: Work> Cluster<W> {
             account: request.account.clone().unwrap_or_else(|| "lab".to_owned()),
             env: request.env.clone(),
             qos,
+            or_qos,
             partition,
             ask: Ask { gpus, cpus: request.cpus.unwrap_or(1), mem },
             wanted,
@@ -100,7 +103,7 @@ impl<W: Work> Cluster<W> {
         let fits = self.nodes.iter().enumerate().any(|(node, host)| {
             host.state != super::hardware::NodeState::Gone
                 && new.wanted.is_none_or(|wanted| wanted == node)
-                && self.partitions.get(new.partition).is_some_and(|p| host.partitions.contains(p))
+                && self.leads_to(new.qos, new.partition, host)
                 && !new.excluded.contains(&host.name)
                 && host.could_hold(&new.ask)
         });
@@ -151,9 +154,11 @@ impl<W: Work> Cluster<W> {
         let owner = job.uid;
         match change {
             Change::Lane { qos, partition, account } => {
-                let qos = match qos {
-                    None => job.qos,
-                    Some(name) => self.qos_for(owner, name).ok_or("Invalid qos specification")?,
+                let (qos, or_qos) = match qos {
+                    None => (job.qos, job.or_qos.clone()),
+                    Some(names) => {
+                        self.qos_list(owner, names).ok_or("Invalid qos specification")?
+                    }
                 };
                 let partition = match partition {
                     None => job.partition,
@@ -165,6 +170,7 @@ impl<W: Work> Cluster<W> {
                 };
                 if let Some(job) = self.jobs.get_mut(place) {
                     job.qos = qos;
+                    job.or_qos = or_qos;
                     job.partition = partition;
                     if let Some(account) = account {
                         job.account.clone_from(account);
@@ -221,6 +227,27 @@ impl<W: Work> Cluster<W> {
     pub(super) fn qos_for(&self, uid: u32, name: &str) -> Option<usize> {
         let qos = self.qos.iter().position(|qos| qos.name == name)?;
         (!self.denied.contains(&(uid, qos))).then_some(qos)
+    }
+}
+
+impl<W: Work> Cluster<W> {
+    /// The QOS of a request, and those after it in its list, which older releases refuse.
+    pub(super) fn qos_list(&self, uid: u32, names: &str) -> Option<(usize, Vec<usize>)> {
+        let all: Option<Vec<usize>> =
+            names.split(',').map(|name| self.qos_for(uid, name)).collect();
+        let mut all = all?.into_iter();
+        let (first, rest) = (all.next()?, all.collect::<Vec<_>>());
+        (rest.is_empty() || self.site.lists_of_qos).then_some((first, rest))
+    }
+
+    /// squeue's column: the whole list while the job waits, then the one that it got.
+    pub(super) fn qos_shown(&self, job: &Job) -> Cow<'_, str> {
+        let name = |qos: usize| self.qos.get(qos).map_or("", |qos| qos.name.as_str());
+        if job.or_qos.is_empty() || !job.is_pending() {
+            return Cow::Borrowed(name(job.qos));
+        }
+        let all = std::iter::once(job.qos).chain(job.or_qos.iter().copied());
+        Cow::Owned(all.map(name).collect::<Vec<_>>().join(","))
     }
 }
 

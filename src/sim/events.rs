@@ -161,6 +161,7 @@ impl<W: Work> Cluster<W> {
             account: "lab".to_owned(),
             env: Vec::new(),
             qos,
+            or_qos: Vec::new(),
             partition,
             ask: Ask { gpus, cpus: stranger.cpus, mem: stranger.mem },
             wanted,

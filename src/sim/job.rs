@@ -65,6 +65,8 @@ pub struct Job {
     /// Every stay that is over, oldest first.
     pub stays: Vec<Stay>,
     pub(super) qos: usize,
+    /// The others of its list, in which it may start as well (facts, section 9).
+    pub(super) or_qos: Vec<usize>,
     pub(super) partition: usize,
     pub(super) ask: Ask,
     pub(super) wanted: Option<usize>,

@@ -20,6 +20,7 @@ const POINTS_PER_QOS_PRIORITY: u64 = 10;
 
 enum Verdict {
     Start {
+        qos: usize,
         node: usize,
         taken: Taken,
         victims: Vec<usize>,
@@ -54,7 +55,8 @@ impl<W: Work> Cluster<W> {
         let mut closed = vec![false; self.nodes.len()];
         for place in order {
             match self.verdict(place, &closed) {
-                Verdict::Start { node, taken, victims } => {
+                Verdict::Start { qos, node, taken, victims } => {
+                    self.settle_qos(place, qos);
                     for victim in victims {
                         self.preempt(victim);
                     }
@@ -100,24 +102,48 @@ impl<W: Work> Cluster<W> {
     }
 
     /// May the job use this node at all, up or not?
-    pub(super) fn may_use(&self, job: &Job, node: usize, host: &SimNode) -> bool {
+    pub(super) fn may_use(&self, job: &Job, qos: usize, node: usize, host: &SimNode) -> bool {
         host.state != NodeState::Gone
             && job.wanted.is_none_or(|wanted| wanted == node)
-            && self.partitions.get(job.partition).is_some_and(|p| host.partitions.contains(p))
+            && self.leads_to(qos, job.partition, host)
             && !job.excluded.contains(&host.name)
             && host.could_hold(&job.ask)
     }
 
+    /// A node that a job of this QOS and partition may get to.
+    pub(super) fn leads_to(&self, qos: usize, partition: usize, host: &SimNode) -> bool {
+        let own = self.qos.get(qos).and_then(|qos| qos.nodes_of.as_ref());
+        own.or(self.partitions.get(partition)).is_some_and(|p| host.partitions.contains(p))
+    }
+
+    /// Which of a list of QOS the job runs in; the others it may get after a requeue.
+    fn settle_qos(&mut self, place: usize, qos: usize) {
+        let Some(job) = self.jobs.get_mut(place) else { return };
+        if let Some(other) = job.or_qos.iter_mut().find(|other| **other == qos) {
+            *other = std::mem::replace(&mut job.qos, qos);
+        }
+    }
+
+    /// The first QOS of the job's list in which it can start; else what the first one lacks.
     fn verdict(&self, place: usize, closed: &[bool]) -> Verdict {
         let Some(job) = self.jobs.get(place) else { return Verdict::NoRoom };
-        let Some(qos) = self.qos.get(job.qos) else { return Verdict::NoRoom };
+        let first = self.verdict_in(job, job.qos, closed);
+        if matches!(first, Verdict::Start { .. }) || job.or_qos.is_empty() {
+            return first;
+        }
+        let mut others = job.or_qos.iter().map(|&qos| self.verdict_in(job, qos, closed));
+        others.find(|v| matches!(v, Verdict::Start { .. })).unwrap_or(first)
+    }
+
+    fn verdict_in(&self, job: &Job, in_qos: usize, closed: &[bool]) -> Verdict {
+        let Some(qos) = self.qos.get(in_qos) else { return Verdict::NoRoom };
         if qos.gpus.is_some_and(|limit| qos.used + job.ask.total() > limit) {
             return Verdict::Wait(Cow::Borrowed("QOSGrpGRES"));
         }
         let mut unavailable: Vec<&str> = Vec::new();
         let mut usable: Vec<usize> = Vec::new();
         for (node, host) in self.nodes.iter().enumerate() {
-            if !self.may_use(job, node, host) {
+            if !self.may_use(job, in_qos, node, host) {
                 continue;
             }
             if host.state != NodeState::Up {
@@ -139,7 +165,7 @@ impl<W: Work> Cluster<W> {
         for &node in &usable {
             let room = self.nodes.get(node).and_then(|host| host.room_for(&job.ask));
             if let Some(taken) = room {
-                return Verdict::Start { node, taken, victims: Vec::new() };
+                return Verdict::Start { qos: in_qos, node, taken, victims: Vec::new() };
             }
         }
         if qos.preempts.is_empty() {
@@ -152,7 +178,9 @@ impl<W: Work> Cluster<W> {
             Some(((victims.len(), Reverse(oldest), node), victims, taken))
         });
         match choices.min_by_key(|(rank, _, _)| *rank) {
-            Some(((_, _, node), victims, taken)) => Verdict::Start { node, taken, victims },
+            Some(((_, _, node), victims, taken)) => {
+                Verdict::Start { qos: in_qos, node, taken, victims }
+            }
             None => Verdict::NoRoom,
         }
     }
@@ -214,7 +242,7 @@ impl<W: Work> Cluster<W> {
     fn close_for_others(&self, place: usize, closed: &mut [bool]) {
         let Some(job) = self.jobs.get(place) else { return };
         for ((node, host), shut) in self.nodes.iter().enumerate().zip(closed) {
-            *shut = *shut || self.may_use(job, node, host);
+            *shut = *shut || self.may_use(job, job.qos, node, host);
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct Site {
     pub age_max: Secs,
     /// Most jobs of one user that are pending or running in one QOS.
     pub max_submit: Option<usize>,
+    /// A job may name several QOS (24.11 and later, facts, section 9).
+    pub lists_of_qos: bool,
 }
 
 impl Default for Site {
@@ -37,6 +39,7 @@ impl Default for Site {
             age_weight: 100,
             age_max: Secs(7 * 86_400),
             max_submit: None,
+            lists_of_qos: true,
         }
     }
 }

@@ -45,6 +45,19 @@ impl RealSlurm {
     }
 }
 
+/// First release that takes a list of QOS, and starts the job in the first that has room (facts,
+/// section 9).
+const LIST_OF_QOS: (u32, u32) = (24, 11);
+
+/// Is a release, as `squeue --version` names it, worth asking for two QOS at once?
+pub(super) fn takes_a_list_of_qos(version: &str) -> bool {
+    let mut words = version.split_whitespace();
+    let number = words.find(|word| word.starts_with(|c: char| c.is_ascii_digit())).unwrap_or("");
+    let mut parts = number.split('.').map(|part| part.parse::<u32>().ok());
+    let release = parts.next().flatten().zip(parts.next().flatten());
+    release.is_some_and(|release| release >= LIST_OF_QOS)
+}
+
 fn version(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| line.starts_with("slurm"))?;
     line.contains(char::is_numeric).then(|| line.to_owned())
@@ -71,6 +84,21 @@ fn names(text: &str, header: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn releases_that_take_a_list_of_qos() {
+        for (version, expected) in [
+            ("slurm-wlm 22.05.8", false),
+            ("slurm 24.05.9", false),
+            ("slurm 24.11.5", true),
+            ("slurm 25.05.0rc1", true),
+            ("slurm 26.05.5", true),
+            ("slurm", false),
+            ("slurm 24", false),
+        ] {
+            assert_eq!(takes_a_list_of_qos(version), expected, "{version}");
+        }
+    }
 
     #[test]
     fn answers() {

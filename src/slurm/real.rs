@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 use crate::model::cluster::{Node, QueueJob};
 use crate::model::id::JobId;
 use crate::model::observation::{Cluster, Gap, GapKind, PastJob, Seen};
-use crate::model::policy::SlurmSettings;
+use crate::model::policy::{LaneSpec, SlurmSettings};
 use crate::model::request::{Asked, Change, Refusal, RefusalClass, Request, Submitted};
 
 pub use super::environment::Environment;
 
 use super::command::{Call, NotFound, Outcome, quote, render, run};
-use super::{PastAsk, Scope, Slurm, error, rows, sacct, sbatch, scancel, scontrol, sinfo, squeue};
+use super::{
+    PastAsk, Scope, Slurm, error, health, rows, sacct, sbatch, scancel, scontrol, sinfo, squeue,
+};
 
 /// Where sites put Slurm when it is not on cron's PATH.
 const USUAL_PLACES: [&str; 5] = [
@@ -315,6 +317,17 @@ impl Slurm for RealSlurm {
             Ok(None) => Err(Gap { kind: GapKind::Failed, source, detail }),
             Err(fault) => Err(error::unreadable(&source, fault)),
         }
+    }
+
+    fn takes_both(&mut self, lane: &LaneSpec) -> Seen<(bool, String)> {
+        let version = self.version()?;
+        if !health::takes_a_list_of_qos(&version) {
+            return Ok((false, version));
+        }
+        Ok(match self.read("sbatch", sbatch::dry_argv(lane)) {
+            Ok(_) => (true, version),
+            Err(gap) => (false, format!("{version}: {}", gap.detail)),
+        })
     }
 
     fn submit(&mut self, request: &Request) -> Submitted {

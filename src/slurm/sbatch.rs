@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use crate::model::id::JobId;
-use crate::model::policy::Launch;
+use crate::model::policy::{LaneSpec, Launch};
 use crate::model::request::{Refusal, RefusalClass, Request, Submitted};
 
 use super::command::{End, NotFound, Outcome};
@@ -54,6 +54,19 @@ pub fn argv(request: &Request) -> Result<Vec<String>, String> {
         argv.push(text(path)?.to_owned());
     }
     Ok(argv)
+}
+
+/// A dry submission: would a job of this lane be taken at all?
+pub(super) fn dry_argv(lane: &LaneSpec) -> Vec<String> {
+    let mut argv = vec!["--test-only".to_owned(), "--gres=gpu:1".to_owned()];
+    let mut option = |name: &str, value: &Option<String>| {
+        argv.extend(value.iter().map(|value| format!("--{name}={value}")));
+    };
+    option("qos", &lane.qos);
+    option("partition", &lane.partition);
+    option("account", &lane.account);
+    argv.push("--wrap=true".to_owned());
+    argv
 }
 
 /// The batch script on stdin; `None` where the user has one of his own.

@@ -179,8 +179,10 @@ fn world(
         .node_in(OWN_PARTITION, "own", &[(MODEL, setting.own)])
         // Extra GPUs that are never there: jobs may wait for some even while there are none.
         .node_in(EXTRA_PARTITION, "later", &[(MODEL, setting.widest())])
-        .qos("extra", 10, None, &[])
+        .qos("extra", PRIORITY / 2, None, &[])
+        .on_nodes_of(EXTRA_PARTITION)
         .qos("own", PRIORITY, Some(setting.own), &[])
+        .on_nodes_of(OWN_PARTITION)
         .site(|site| {
             // First come, first served: a point a minute of age, whatever the campaign's length.
             site.age_max = Secs(setting.limit.0 * 2);

@@ -1,6 +1,6 @@
 //! Policies by name: each is a setting of the real planner, never a rule of its own.
 
-use crate::model::policy::{LaneRules, Park};
+use crate::model::policy::{LaneMode, LaneRules, Park};
 
 /// A way to use the two lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,12 +14,22 @@ pub struct Method {
 
 /// As the field's script did: everything is submitted to own, in the order of shards.toml, and the
 /// next cycle promotes; Slurm starts the oldest.
-const FIELD: LaneRules = LaneRules { park: Park::Longest, straight: false, longest_first: false };
+const FIELD: LaneRules =
+    LaneRules { park: Park::Longest, straight: false, longest_first: false, ..NOW };
+
+/// As policy.md has it: straight into the lane where it belongs, longest first.
+const NOW: LaneRules = LaneRules {
+    park: Park::Longest,
+    straight: true,
+    longest_first: true,
+    mode: LaneMode::Fixed,
+    own_share: None,
+};
 
 /// More jobs than anybody has: all of them stay.
 const ALL: usize = usize::MAX;
 
-pub const METHODS: [Method; 5] = [
+pub const METHODS: [Method; 8] = [
     Method {
         name: "own-only",
         sentence: "wait in own, never use extra",
@@ -47,7 +57,25 @@ pub const METHODS: [Method; 5] = [
     Method {
         name: "now",
         sentence: "as v4.1, straight into the lane where it belongs, longest first",
-        rules: LaneRules { park: Park::Longest, straight: true, longest_first: true },
+        rules: NOW,
+        park: None,
+    },
+    Method {
+        name: "adaptive",
+        sentence: "as now, but as many stay in own as it will take before the tick after next",
+        rules: LaneRules { mode: LaneMode::Adaptive, ..NOW },
+        park: None,
+    },
+    Method {
+        name: "both",
+        sentence: "what waits, waits in own and extra at once (Slurm 24.11 and later)",
+        rules: LaneRules { mode: LaneMode::Both, ..NOW },
+        park: None,
+    },
+    Method {
+        name: "best",
+        sentence: "as [policy] preset = \"best\" has it: both",
+        rules: LaneRules { mode: LaneMode::Both, ..NOW },
         park: None,
     },
 ];

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use crate::engine::Outcome;
 use crate::model::id::ShardId;
-use crate::model::policy::{Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode, Tier};
+use crate::model::policy::{
+    Launch, PlaceOrder, PlaceRules, Policy, Reserve, RowsIn, Rules, Shard, SlurmSettings,
+    SubmitMode, Tier,
+};
 use crate::model::state::{ChargeKind, ShardRecord};
 use crate::model::units::{Secs, Tflops, Time, Usage};
 use crate::planning::event::What;
@@ -21,22 +24,38 @@ use super::world::World;
 pub struct Placing {
     pub name: &'static str,
     pub sentence: &'static str,
-    /// Rank 1 that cannot start collects GPUs.
-    reserve: bool,
+    rules: PlaceRules,
 }
 
-pub const PLACINGS: [Placing; 2] = [
+const FIELD: PlaceRules = PlaceRules { reserve: Reserve::Mark, order: PlaceOrder::Tier };
+
+pub const PLACINGS: [Placing; 5] = [
     Placing {
         name: "skip",
         sentence: "the old head-of-line rule: who cannot start is skipped",
-        reserve: false,
+        rules: PlaceRules { reserve: Reserve::Never, ..FIELD },
     },
-    Placing { name: "reserve", sentence: "rank 1 that cannot start collects GPUs", reserve: true },
+    Placing { name: "field", sentence: "rank 1 that cannot start collects GPUs", rules: FIELD },
+    Placing {
+        name: "shadow",
+        sentence: "nobody behind a wide job may delay its earliest start; no marks",
+        rules: PlaceRules { reserve: Reserve::Shadow, ..FIELD },
+    },
+    Placing {
+        name: "guard",
+        sentence: "as field, but placements that wider jobs could use are taken last",
+        rules: PlaceRules { order: PlaceOrder::Guard, ..FIELD },
+    },
+    Placing {
+        name: "best",
+        sentence: "as [policy] preset = \"best\" has it: shadow and guard",
+        rules: PlaceRules { reserve: Reserve::Shadow, order: PlaceOrder::Guard },
+    },
 ];
 
 impl Placing {
     pub fn set(&self, rules: &mut Rules) {
-        rules.reserve = self.reserve;
+        rules.place = self.rules;
     }
 }
 
@@ -89,7 +108,8 @@ pub fn run(field: &Field, placing: &Placing, arrivals: &[Arrival]) -> Result<Wai
         let arrived = hall.admit(&mut world, field);
         // Between changes a cycle decides nothing here: what a reservation holds only grows older.
         let changes = world.cluster.changes();
-        if arrived || seen != Some(changes) {
+        // Shadows move on with the clock.
+        if arrived || seen != Some(changes) || placing.rules.reserve == Reserve::Shadow {
             seen = Some(changes);
             if let Outcome::Failed(why) = world.tick().outcome {
                 return Err(format!("{}: a tick failed: {why}", placing.name));
@@ -119,7 +139,7 @@ fn policy(placing: &Placing) -> Policy {
         tiers: TIERS.iter().enumerate().map(tier).collect(),
         lanes: None,
         backfill: None,
-        rules: Rules { reserve: placing.reserve, ..Rules::default() },
+        rules: Rules { place: placing.rules, ..Rules::default() },
         slurm: SlurmSettings::default(),
         logs: "/logs".into(),
         notify: None,
@@ -181,7 +201,9 @@ impl<'a> Hall<'a> {
         let now = world.now();
         let first = self.next;
         while let Some(job) = self.arrivals.get(self.next).filter(|j| BEGINS + j.at <= now) {
-            let id = ShardId::new("j", &format!("{:06}", self.next));
+            // A family of its own: what one job took says nothing about another.
+            let name = format!("j{:06}", self.next);
+            let id = ShardId::new(&name, &name);
             let mut table = Table::new(1, job.runs);
             if field.by_tier {
                 for (name, tflops) in TIERS {
@@ -291,11 +313,11 @@ fn shard(id: ShardId, job: &Arrival) -> Shard {
         min_tier: job.min_tier,
         submit: SubmitMode::Placed,
         args: Vec::new(),
-        // What it asks for is what planning may know; a job that would be cut off by it on a slow
-        // tier is not what is studied here.
+        // What it asks for is what planning may know, as the length of its one row; a job that would
+        // be cut off by it on a slow tier is not what is studied here.
         time: None,
         rows: 1,
-        row_time: job.runs,
+        row_time: job.limit,
         done: RowsIn::Glob(String::new()),
         cost: None,
         cap: None,

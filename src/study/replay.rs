@@ -100,6 +100,7 @@ fn asked(action: &Action) -> (&'static str, usize) {
         Action::Submit(submit) => match submit.attempt.lane {
             Some(Lane::Own) => ("submit-own", 1),
             Some(Lane::Extra) => ("submit-extra", 1),
+            Some(Lane::Both) => ("submit-both", 1),
             None => (action.kind(), 1),
         },
         // Letting jobs back is no part of what it costs to keep them off.

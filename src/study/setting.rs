@@ -213,8 +213,8 @@ impl Setting {
             shards: shards.collect(),
             tiers: Vec::new(),
             lanes: Some(Lanes {
-                own: lane("own", OWN_PARTITION),
-                extra: lane("extra", EXTRA_PARTITION),
+                own: lane("own"),
+                extra: lane("extra"),
                 own_gpus: Some(self.own),
                 park,
             }),
@@ -227,12 +227,12 @@ impl Setting {
     }
 }
 
-/// The two lanes' GPUs are different ones here, so each lane has a partition of its own.
+/// The two lanes' GPUs are different ones here: each QOS leads to the nodes of a partition.
 pub(super) const OWN_PARTITION: &str = "own";
 pub(super) const EXTRA_PARTITION: &str = "gpu";
 
-fn lane(qos: &str, partition: &str) -> LaneSpec {
-    LaneSpec { qos: Some(qos.to_owned()), partition: Some(partition.to_owned()), account: None }
+fn lane(qos: &str) -> LaneSpec {
+    LaneSpec { qos: Some(qos.to_owned()), ..LaneSpec::default() }
 }
 
 fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {

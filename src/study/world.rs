@@ -6,7 +6,7 @@ use crate::engine::{Checkpoint, Hands, Report, dry_run, tick};
 use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;
 use crate::model::observation::{self, Measured, PastJob, Seen};
-use crate::model::policy::{CostIn, Policy, Shard};
+use crate::model::policy::{CostIn, LaneSpec, Policy, Shard};
 use crate::model::request::{Asked, Change, Request, Submitted};
 use crate::model::state::State;
 use crate::model::units::{Money, Secs, Time};
@@ -57,6 +57,10 @@ impl World {
     /// In place of a cycle that would decide nothing: the next one has the luck it would have had.
     pub(super) fn leave_out(&mut self) {
         self.seed = self.seed.wrapping_add(1);
+        let now = self.now();
+        if let Some(tick) = &mut self.state.last_tick {
+            (tick.at, tick.last_ok) = (now, Some(now));
+        }
     }
 
     /// What a tick would do now; nothing is changed.
@@ -134,6 +138,9 @@ impl Slurm for Shared<'_, '_> {
     }
     fn qos_gpus(&mut self, qos: &str) -> Seen<Option<u32>> {
         self.with(|door| door.qos_gpus(qos))
+    }
+    fn takes_both(&mut self, lane: &LaneSpec) -> Seen<(bool, String)> {
+        self.with(|door| door.takes_both(lane))
     }
     fn submit(&mut self, request: &Request) -> Submitted {
         self.with(|door| door.submit(request))

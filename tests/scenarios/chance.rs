@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use babysit::engine::{Hands, Outcome, Report, tick};
 use babysit::model::id::JobId;
+use babysit::model::policy::{LaneMode, PlaceOrder, Reserve};
 use babysit::model::reason::Reason;
 use babysit::model::state::{Gate, HeldWhy, State};
 use babysit::model::units::{Secs, Time};
@@ -52,7 +53,17 @@ pub struct Trial {
 impl Trial {
     pub fn new(seed: u64, weather: Weather) -> Trial {
         let mut rng = Rng::stream(seed, 100);
-        let Lab { nodes, policy, cluster } = Lab::by_chance(&mut rng);
+        let Lab { nodes, mut policy, mut cluster } = Lab::by_chance(&mut rng);
+        // Luck of their own: the labs of earlier seeds stay as they were.
+        let mut settings = Rng::stream(seed, 101);
+        let modes = [LaneMode::Fixed, LaneMode::Adaptive, LaneMode::Both];
+        let reserves = [Reserve::Mark, Reserve::Mark, Reserve::Shadow];
+        let orders = [PlaceOrder::Tier, PlaceOrder::Guard];
+        policy.rules.lanes.mode = modes[settings.below(3) as usize];
+        policy.rules.lanes.own_share = settings.chance(0.2).then_some(2);
+        policy.rules.place.reserve = reserves[settings.below(3) as usize];
+        policy.rules.place.order = orders[settings.below(2) as usize];
+        cluster.site.lists_of_qos = settings.chance(0.7);
         let cluster = cluster.faulty(Faults::seeded(seed).all(weather.faults));
         let world = World::new(policy, cluster, "alice", seed);
         let disk = world.state.clone();

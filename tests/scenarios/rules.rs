@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use babysit::engine::Report;
 use babysit::model::cluster::JobState;
-use babysit::model::policy::{Policy, Shard, SubmitMode};
+use babysit::model::policy::{Policy, Reserve, Shard, SubmitMode};
 use babysit::model::reason::Reason;
 use babysit::model::state::{Attempt, Gate, Pin, Reservation, ShardRecord, Slot, State};
 use babysit::planning::event::What;
@@ -149,7 +149,8 @@ pub fn after_tick(world: &World, before: &Seen, report: &Report) {
     }
     let spots = spots(&world.policy, &world.state, before, &started);
     reservations(world, &spots, &started, cut(report));
-    if !cut(report) {
+    // With shadows an idle GPU may be left to somebody ahead: `shadows.rs` says when.
+    if !cut(report) && world.policy.rules.place.reserve == Reserve::Mark {
         queue_rule(world, &spots, &started);
     }
     reasons(&world.policy, &world.state);

@@ -415,7 +415,8 @@ fn lane_of(run: &Run) -> Where {
     match run.lane {
         Some(Lane::Own) => Where::Own,
         Some(Lane::Extra) => Where::Extra,
-        None => Where::Other,
+        // Of a job that asked for both lanes Slurm does not say in which it runs.
+        Some(Lane::Both) | None => Where::Other,
     }
 }
 

@@ -242,6 +242,7 @@ fn runs(s: &Simulation, pictures: &[PolicyPicture]) -> Section {
                 place: match lane {
                     Lane::Own => Where::Own,
                     Lane::Extra => Where::Extra,
+                    Lane::Both => Where::Other,
                 },
                 end: Some(match end {
                     EndWord::Completed => End::Completed,

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::form::{Blank, Form, disk_enum, disk_struct, disk_words};
 use crate::model::id::ShardId;
 use crate::model::policy::{
-    Backfill, CostIn, Hook, LaneRules, LaneSpec, Lanes, Launch, Park, Policy, ReservationCharge,
-    RowsIn, Rules, Shard, SlurmSettings, SubmitMode, Tier,
+    Backfill, CostIn, Hook, LaneMode, LaneRules, LaneSpec, Lanes, Launch, Park, PlaceOrder,
+    PlaceRules, Policy, ReservationCharge, Reserve, RowsIn, Rules, Shard, SlurmSettings,
+    SubmitMode, Tier,
 };
 use crate::model::units::{Money, Secs, Tflops};
 
@@ -87,14 +88,24 @@ disk_struct!(DiskRules for Rules {
     node_deaths: u32,
     node_rest: Secs,
     tick_budget: Secs,
-    reserve: bool,
+    place: PlaceRules,
     lanes: LaneRules;
     newcomer_floor: bool,
     restart_stalled: bool,
     journal_observations: bool
 });
 disk_words!(DiskReservationCharge for ReservationCharge { Release, JobEnd });
-disk_struct!(DiskLaneRules for LaneRules { park: Park, straight: bool, longest_first: bool; });
+disk_struct!(DiskPlaceRules for PlaceRules { reserve: Reserve, order: PlaceOrder; });
+disk_words!(DiskReserve for Reserve { Mark, Shadow, Never });
+disk_words!(DiskPlaceOrder for PlaceOrder { Tier, Guard });
+disk_struct!(DiskLaneRules for LaneRules {
+    park: Park,
+    straight: bool,
+    longest_first: bool,
+    mode: LaneMode;
+    own_share: Option<u32>
+});
+disk_words!(DiskLaneMode for LaneMode { Fixed, Adaptive, Both });
 disk_words!(DiskPark for Park { Longest, Oldest });
 
 disk_struct!(DiskSlurmSettings for SlurmSettings {

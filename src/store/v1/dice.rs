@@ -226,5 +226,6 @@ pub(crate) fn observation(dice: &mut Dice, shards: usize) -> Observation {
         progress: (0..shards).map(|_| Roll::roll(dice)).collect(),
         logs: Roll::roll(dice),
         own_gpus: Roll::roll(dice),
+        takes_both: Roll::roll(dice),
     }
 }

@@ -30,10 +30,10 @@ use crate::model::caution::{Breaker, Caution, Death, NodeMarks, Overload};
 use crate::model::id::{ShardId, is_name};
 use crate::model::notice::Notices;
 use crate::model::state::{
-    Alike, CapSet, CapTarget, LabRecord, Learned, OwnLane, ShardRecord, State, TickOutcome,
-    TickRecord,
+    Alike, CapSet, CapTarget, LabRecord, Learned, OwnLane, ShardRecord, State, TakesBoth,
+    TickOutcome, TickRecord,
 };
-use crate::model::units::{Money, Time, Usage};
+use crate::model::units::{Money, Secs, Time, Usage};
 
 pub(super) use self::text::Moment;
 
@@ -55,8 +55,14 @@ disk_struct!(DiskLearned for Learned {
     accounting_off: bool,
     gpus_at_hand: u32,
     own_lane: Option<OwnLane>,
-    placements: Vec<Alike>
+    placements: Vec<Alike>,
+    own_starts: u32,
+    extra_starts: u32,
+    tick_every: Option<Secs>,
+    takes_both: Option<TakesBoth>
 });
+
+disk_struct!(DiskTakesBoth for TakesBoth { yes: bool, said: String, at: Time; });
 
 disk_struct!(DiskOwnLane for OwnLane {
     ;

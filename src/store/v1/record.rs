@@ -108,7 +108,7 @@ disk_enum!(DiskJobState for JobState {
     Over(word: EndWord),
 });
 
-disk_words!(DiskLane for Lane { Own, Extra });
+disk_words!(DiskLane for Lane { Own, Extra, Both });
 disk_words!(DiskStop for Stop { OverCap, Cancelled, Twin, Stalled, Stranded });
 disk_words!(DiskChargeKind for ChargeKind { Run, Reserved, Released });
 disk_struct!(DiskMark for Mark { rows: u32, at: Time; });

@@ -6,6 +6,7 @@ use super::form::{Blank, Form, disk_struct, disk_words};
 use crate::model::cluster::{EndWord, GpuCount, JobState, Node, NodeGpus, QueueJob, Usable};
 use crate::model::id::JobId;
 use crate::model::observation::{Cluster, Gap, GapKind, Measured, Observation, PastJob, Seen};
+use crate::model::state::TakesBoth;
 use crate::model::units::{Money, Secs, Time};
 
 disk_struct!(DiskQueueJob for QueueJob {
@@ -114,6 +115,8 @@ pub(super) struct SeenHead<'a> {
     accounting: Option<DiskSeen<'a, ()>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     own_gpus: <Option<Seen<Option<u32>>> as Form>::Disk<'a>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    takes_both: <Option<TakesBoth> as Form>::Disk<'a>,
 }
 
 /// The lists beside the head.
@@ -128,7 +131,7 @@ pub(super) struct Lists {
 
 impl SeenHead<'_> {
     pub(super) fn of(seen: &Observation) -> SeenHead<'_> {
-        let Observation { cluster, accounting, progress, logs: _, own_gpus } = seen;
+        let Observation { cluster, accounting, progress, logs: _, own_gpus, takes_both } = seen;
         let Cluster { jobs: _, nodes: _, me } = cluster;
         SeenHead {
             me: *me,
@@ -139,6 +142,7 @@ impl SeenHead<'_> {
                 None => None,
             },
             own_gpus: own_gpus.to_disk(),
+            takes_both: takes_both.to_disk(),
         }
     }
 
@@ -147,7 +151,7 @@ impl SeenHead<'_> {
     /// # Errors
     /// It was of another number of shards.
     pub(super) fn with(self, lists: Lists, of: usize) -> Result<Observation, String> {
-        let SeenHead { me, shards, accounting, own_gpus } = self;
+        let SeenHead { me, shards, accounting, own_gpus, takes_both } = self;
         if shards != of {
             return Err(format!("it saw {shards} shards, and the policy has {of}"));
         }
@@ -166,6 +170,7 @@ impl SeenHead<'_> {
             progress,
             logs,
             own_gpus: Form::from_disk(own_gpus),
+            takes_both: Form::from_disk(takes_both),
         })
     }
 }

@@ -1,0 +1,76 @@
+//! How fast own takes jobs: what K is where nobody fixes it (`[policy] lanes = "adaptive"`).
+//!
+//! K jobs parked in own take each GPU that gets free there between two ticks. More than that only
+//! keep off extra GPUs that stand idle; so K is what is about to get free, and at least one.
+
+use crate::model::policy::Lane;
+use crate::model::state::State;
+use crate::model::units::{Secs, Time};
+
+use super::event::{Event, What};
+use super::lpt::Lpt;
+
+/// A tick is every ten minutes until it has been seen (contract.md's crontab line).
+const USUAL_TICK: Secs = Secs::minutes(10);
+/// A tick sooner than this after another was started by hand, or by a second babysitter.
+const NO_TICK: Secs = Secs::minutes(1);
+/// Nobody ticks more rarely on purpose: babysit, or its host, was away.
+const LONGEST_TICK: Secs = Secs::hours(1);
+/// Own jobs that end by then are followed by a parked one before the cycle after next could act.
+const TICKS_AHEAD: f64 = 2.0;
+
+/// Notes how long a tick is, from the last one that decided anything.
+pub fn clock(state: &mut State, now: Time) {
+    let last = state.last_tick.as_ref().and_then(|tick| tick.last_ok);
+    if let Some(gap) = last.map(|at| now.since(at)).filter(|gap| *gap >= NO_TICK) {
+        state.learned.tick_every = Some(gap.min(LONGEST_TICK));
+    }
+}
+
+/// Counts the starts that this cycle saw, by lane.
+pub fn count_starts(state: &mut State, events: &[Event]) {
+    for event in events {
+        let What::Started { lane: Some(lane), .. } = &event.what else { continue };
+        let count = match lane {
+            Lane::Own => &mut state.learned.own_starts,
+            Lane::Extra => &mut state.learned.extra_starts,
+            // A job that runs is in one of them; Slurm does not say yet in which.
+            Lane::Both => continue,
+        };
+        *count = count.saturating_add(1);
+    }
+}
+
+/// What is asked about own's turnover.
+#[derive(Debug, Clone, Copy)]
+pub struct Turnover<'a> {
+    pub lpt: &'a Lpt,
+    /// Shards that wait.
+    pub pending: usize,
+    pub now: Time,
+}
+
+impl Turnover<'_> {
+    /// K. A single one that waits goes where starts were more frequent: parked in own it would
+    /// wait for one of ours to end, which may be the last thing that ever ends.
+    pub fn park(&self, state: &State) -> usize {
+        if self.pending >= 2 {
+            return self.ending(state).max(1);
+        }
+        usize::from(state.learned.own_starts >= state.learned.extra_starts)
+    }
+
+    /// Shards of ours that run in own and end within two ticks.
+    fn ending(&self, state: &State) -> usize {
+        let tick = state.learned.tick_every.unwrap_or(USUAL_TICK).as_f64();
+        let soon = |(i, left): (usize, &f64)| {
+            let live = state.shards.get(i)?.live()?;
+            let started = live.started.filter(|_| live.lane == Some(Lane::Own))?;
+            // The row in flight has been worked on since the last one was finished.
+            let since = live.mark.map_or(started, |mark| mark.at);
+            let left = left - self.now.since(since).as_f64();
+            (left <= TICKS_AHEAD * tick).then_some(())
+        };
+        self.lpt.remaining.iter().enumerate().filter_map(soon).count()
+    }
+}
