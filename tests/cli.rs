@@ -354,7 +354,7 @@ fn simulate_compares_policies_without_a_cluster() {
     let out =
         babysit(&["simulate", "--trace", "t.csv", "--days", "1", "--seeds", "1", "--load", "3"]);
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(text.contains("left out: 1") && text.contains("reserve"), "{text}");
+    assert!(text.contains("left out: 1") && text.contains("field"), "{text}");
 
     let out = babysit(&["simulate", "--field", "--seeds", "2", "--compare", "v4,now"]);
     let line = String::from_utf8_lossy(&out.stdout).into_owned();

@@ -200,6 +200,14 @@ pub const LESSONS: &[Lesson] = &[
         &[],
     ),
     lesson(
+        "report",
+        &[
+            ("babysit report", "report.html, for a browser"),
+            ("babysit report -o /srv/www/oracle-plan.html", "where others can see it"),
+        ],
+        &[],
+    ),
+    lesson(
         "simulate",
         &[
             ("babysit simulate", "the policies on a hundred simulated campaigns"),

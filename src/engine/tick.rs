@@ -98,7 +98,9 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
     // Before the intents are saved: a crash must not swallow what their save takes as known.
     notices::note(hands.policy, state, &events);
     if let Err(text) = intend(hands, state, &plan) {
-        return fail(hands, state, plan, events, text).seeing(seen);
+        // Nothing of it has come about, and the next cycle tells it again. A journal that is ahead of
+        // a state that was never saved would make that state look lost.
+        return fail(hands, state, plan, Vec::new(), text).seeing(seen);
     }
     let (said, lost) = act(hands, state, &plan, &mut events);
     let moved = |action: &Action| matches!(action, Action::Update { .. });

@@ -267,7 +267,7 @@ impl<'a> Hall<'a> {
         }
         let rows = &world.cluster.work;
         for (name, at) in &self.place {
-            let index = rows.index_of(&ShardId::new("j", name).to_string());
+            let index = rows.index_of(&ShardId::new(name, name).to_string());
             let Some(index) = index else { return Err(format!("{name}: its row is gone")) };
             let (over, job) = (rows.finished_at(index).is_some(), self.served.get(*at));
             let ran = job.is_some_and(|job| job.ran.iter().any(|(_, to)| *to <= world.now()));
