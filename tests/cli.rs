@@ -381,7 +381,7 @@ fn simulate_compares_policies_without_a_cluster() {
         (&["simulate", "--policies", "none"][..], "own-only, v3, v4"),
         (&["simulate", "--policies", "v4,v4"][..], "named twice"),
         (&["simulate", "--trace", "none.csv"][..], "none.csv"),
-        (&["simulate", "--labs", "--policies", "v4"][..], "skip, reserve"),
+        (&["simulate", "--labs", "--policies", "v4"][..], "skip, field"),
     ] {
         let out = babysit(args);
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
