@@ -118,6 +118,7 @@ fn width(gpus: Option<u32>, runs: &[(u64, Waits)]) -> WidthView {
         jobs: over(|w| w.jobs as f64),
         mean: over(|w| w.mean),
         p95: over(|w| w.p95),
+        turnaround: over(|w| w.turnaround),
         max: of.iter().map(|width| width.max).fold(0.0, f64::max),
         not_started: over(|w| w.not_started as f64),
     }

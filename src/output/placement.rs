@@ -54,6 +54,8 @@ pub struct WidthView {
     pub mean: Option<Mean>,
     pub p95: Option<Mean>,
     /// Of all seeds.
+    /// Mean time from arrival to end.
+    pub turnaround: Option<Mean>,
     pub max: f64,
     pub not_started: Option<Mean>,
 }
@@ -82,6 +84,7 @@ pub fn text(p: &Placement, width: Option<usize>, paint: Paint) -> String {
             ("MEAN WAIT", Side::Right),
             ("P95", Side::Right),
             ("MAX", Side::Right),
+            ("TURNAROUND", Side::Right),
             ("NOT STARTED", Side::Right),
         ],
         rows: p.policies.iter().flat_map(|v| v.waits.iter().map(|w| row(v, w))).collect(),
@@ -115,6 +118,7 @@ fn row(view: &PlacingView, width: &WidthView) -> Vec<Cell> {
         Cell::new(mean(width.mean, 2)),
         Cell::new(number(width.p95, 1)),
         Cell::new(format!("{:.1}", width.max)),
+        Cell::new(mean(width.turnaround, 2)),
         Cell::new(number(width.not_started, 1)),
     ]
 }

@@ -44,6 +44,8 @@ pub struct Width {
     pub mean: f64,
     pub p95: f64,
     pub max: f64,
+    /// Mean time from a job's arrival to its end, or to the end of the campaign.
+    pub turnaround: f64,
     pub not_started: usize,
 }
 
@@ -73,6 +75,8 @@ pub fn waits(field: &Field, served: &[Served], told: &Told) -> Waits {
     let width = |gpus: Option<u32>| {
         let of = || counted().filter(|job| gpus.is_none_or(|gpus| job.gpus == gpus));
         let started = |job: &&Served| job.started.is_some_and(|at| at < end);
+        let ended = |job: &Served| job.ran.last().map_or(end, |(_, to)| *to).min(end);
+        let whole: f64 = of().map(|job| ended(job).since(job.arrived).as_f64() / 3600.0).sum();
         let hours: Vec<f64> = of()
             .map(|job| {
                 let until = job.started.unwrap_or(end).min(end);
@@ -85,6 +89,7 @@ pub fn waits(field: &Field, served: &[Served], told: &Told) -> Waits {
             mean: hours.iter().sum::<f64>() / hours.len() as f64,
             p95: quantile(&hours, 0.95).unwrap_or(0.0),
             max: quantile(&hours, 1.0).unwrap_or(0.0),
+            turnaround: whole / hours.len() as f64,
             not_started: of().filter(|job| !started(job)).count(),
         })
     };
