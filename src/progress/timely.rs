@@ -48,9 +48,9 @@ pub struct Timely {
     /// Set when half of the time is over: a reader that is only slow then stops by itself, and what
     /// it has read is kept.
     hurry: Arc<AtomicBool>,
-    halfway: Instant,
-    ends: Instant,
     within: Duration,
+    /// What of it was waited for answers. Slurm's commands, before and in between, use none of it up.
+    waited: Duration,
     /// It did not answer once; nothing more is asked of it.
     stuck: bool,
 }
@@ -86,16 +86,7 @@ impl Timely {
                 }
             }
         })?;
-        let begin = Instant::now();
-        Ok(Timely {
-            ask,
-            answers,
-            hurry,
-            halfway: begin + within / 2,
-            ends: begin + within,
-            within,
-            stuck: false,
-        })
+        Ok(Timely { ask, answers, hurry, within, waited: Duration::ZERO, stuck: false })
     }
 
     fn ask(&mut self, ask: Ask) {
@@ -104,14 +95,17 @@ impl Timely {
 
     fn answer(&mut self) -> Option<Answer> {
         while !self.stuck {
-            let now = Instant::now();
-            if now >= self.halfway {
+            let halfway = self.within / 2;
+            if self.waited >= halfway {
                 self.hurry.store(true, Ordering::Relaxed);
             }
-            let until = if now < self.halfway { self.halfway } else { self.ends };
-            match self.answers.recv_timeout(until.saturating_duration_since(now)) {
+            let until = if self.waited < halfway { halfway } else { self.within };
+            let begin = Instant::now();
+            let answer = self.answers.recv_timeout(until.saturating_sub(self.waited));
+            self.waited += begin.elapsed();
+            match answer {
                 Ok(answer) => return Some(answer),
-                Err(RecvTimeoutError::Timeout) if now < self.ends => {}
+                Err(RecvTimeoutError::Timeout) if self.waited < self.within => {}
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     self.stuck = true;
                 }
@@ -221,6 +215,43 @@ mod tests {
         assert!(files.log_tail(&shards[0], JobId(1), 5)[0].contains("not read within"));
         assert_eq!(files.cache_if_changed(), None);
         drop(keep_alive);
+    }
+
+    /// Answers, after a while.
+    struct Slow;
+
+    impl Reader for Slow {
+        fn each(
+            &mut self,
+            shards: &[Shard],
+            hurry: &AtomicBool,
+            tell: &mut dyn FnMut(usize, Seen<Measured>),
+        ) {
+            std::thread::sleep(Duration::from_millis(20));
+            for place in 0..shards.len() {
+                let rows = u32::from(!hurry.load(Ordering::Relaxed));
+                tell(place, Ok(Measured { rows, spent: None, bad_lines: 0 }));
+            }
+        }
+        fn log_tail(&mut self, _: &Shard, _: JobId, _: usize) -> Vec<String> {
+            Vec::new()
+        }
+        fn keep(&self) -> Option<Vec<u8>> {
+            std::thread::sleep(Duration::from_millis(20));
+            Some(vec![1])
+        }
+    }
+
+    #[test]
+    fn the_time_of_slurms_commands_is_not_that_of_the_files() {
+        let within = Duration::from_secs(1);
+        let mut files = Timely::new(Slow, within).expect("a thread");
+        let shards = shards(1);
+        std::thread::sleep(within);
+        let readings = files.measure(&shards.iter().collect::<Vec<_>>());
+        assert_eq!(readings[0].as_ref().map(|m| m.rows), Ok(1), "and nobody hurries it");
+        std::thread::sleep(within);
+        assert_eq!(files.cache_if_changed(), Some(vec![1]));
     }
 
     #[test]
