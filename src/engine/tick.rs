@@ -1,7 +1,7 @@
 //! One cycle, phase by phase, in the order of policy.md section 2.
 
 use crate::model::notice::Message;
-use crate::model::observation::{Cluster, Measured, Observation, PastJob, Seen};
+use crate::model::observation::{Cluster, GapKind, Measured, Observation, PastJob, Seen};
 use crate::model::policy::{Policy, SubmitMode};
 use crate::model::state::{State, TakesBoth, TickOutcome, TickRecord};
 use crate::model::units::{Secs, Time};
@@ -206,13 +206,22 @@ fn look_beyond(hands: &mut Hands<'_>, state: &State, roster: &Roster<'_>) -> Bey
     for (at, reading) in measure.iter().zip(hands.progress.measure(&shards)) {
         progress[*at] = Some(reading);
     }
-    let logs = logs
-        .into_iter()
-        .map(|(i, job)| {
-            let lines = hands.progress.log_tail(&hands.policy.shards[i], job, LOG_LINES);
-            (i, lines.join("\n"))
-        })
-        .collect();
+    let mut tails = Vec::new();
+    for (i, job) in logs {
+        let text = match hands.progress.log_tail(&hands.policy.shards[i], job, LOG_LINES) {
+            Ok(lines) => lines.join("\n"),
+            // No later tick would read it either: it is no file, or not for this user's eyes. To wait for
+            // it would hold the shard up for ever.
+            Err(gap) if gap.kind == GapKind::Unreadable => gap.to_string(),
+            // What an end means is read from its log too. Its shard's files are a gap as a whole then,
+            // over which no end is judged.
+            Err(gap) => {
+                progress[i] = Some(Err(gap));
+                continue;
+            }
+        };
+        tails.push((i, text));
+    }
     let own_qos = hands.policy.lanes.as_ref().filter(|lanes| lanes.own_gpus.is_none());
     let stale = |at: &Time| hands.now.since(*at) >= OWN_SIZE_HOLDS;
     let own_gpus = match own_qos.and_then(|lanes| lanes.own.qos.as_deref()) {
@@ -221,7 +230,7 @@ fn look_beyond(hands: &mut Hands<'_>, state: &State, roster: &Roster<'_>) -> Bey
         }
         _ => None,
     };
-    Beyond { accounting, progress, logs, own_gpus }
+    Beyond { accounting, progress, logs: tails, own_gpus }
 }
 
 /// Once per cluster, since the dry submission may use up a job id; so a dry run does not ask.

@@ -35,9 +35,9 @@ use crate::model::units::Money;
 pub trait Progress {
     /// One answer per shard, in order.
     fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>>;
-    /// The last lines of a job's output, most `lines`, cleaned of control characters; empty where
+    /// The last lines of a job's output, at most `lines`, cleaned of control characters; empty where
     /// there is no such file.
-    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Vec<String>;
+    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>>;
 }
 
 /// Bytes of ledgers that one cycle reads at most, some seconds' worth: the lock is held meanwhile.
@@ -174,10 +174,8 @@ impl Progress for Files {
         readings
     }
 
-    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Vec<String> {
-        // A log is only shown: one that cannot be read says so in its place.
+    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>> {
         log::tail(&shard.log_dir.join(format!("{job}.out")), lines)
-            .unwrap_or_else(|gap| vec![gap.to_string()])
     }
 }
 
@@ -223,7 +221,7 @@ impl timely::Reader for Files {
         Files::each(self, &shards.iter().collect::<Vec<_>>(), hurry, tell);
     }
 
-    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Vec<String> {
+    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>> {
         Progress::log_tail(self, shard, job, lines)
     }
 

@@ -23,7 +23,7 @@ pub trait Reader: Send + 'static {
         hurry: &AtomicBool,
         tell: &mut dyn FnMut(usize, Seen<Measured>),
     );
-    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Vec<String>;
+    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>>;
     /// What to keep for the next cycle, where anything is new.
     fn keep(&self) -> Option<Vec<u8>>;
 }
@@ -37,7 +37,7 @@ enum Ask {
 enum Answer {
     Measured(usize, Seen<Measured>),
     AllMeasured,
-    Log(Vec<String>),
+    Log(Seen<Vec<String>>),
     Keep(Option<Vec<u8>>),
 }
 
@@ -153,11 +153,11 @@ impl Progress for Timely {
         readings.into_iter().zip(shards).map(or_gap).collect()
     }
 
-    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Vec<String> {
+    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>> {
         self.ask(Ask::LogTail(Box::new(shard.clone()), job, lines));
         match self.answer() {
-            Some(Answer::Log(lines)) => lines,
-            _ => vec![self.gap(shard).to_string()],
+            Some(Answer::Log(read)) => read,
+            _ => Err(self.gap(shard)),
         }
     }
 }
@@ -187,8 +187,8 @@ mod tests {
                 tell(place, Ok(Measured { rows: 7, spent: None, bad_lines: 0 }));
             }
         }
-        fn log_tail(&mut self, _: &Shard, _: JobId, _: usize) -> Vec<String> {
-            vec!["a line".to_owned()]
+        fn log_tail(&mut self, _: &Shard, _: JobId, _: usize) -> Seen<Vec<String>> {
+            Ok(vec!["a line".to_owned()])
         }
         fn keep(&self) -> Option<Vec<u8>> {
             Some(vec![1])
@@ -212,7 +212,8 @@ mod tests {
             readings.iter().map(|r| r.as_ref().map(|m| m.rows).map_err(|gap| gap.kind)).collect();
         assert_eq!(kinds, [Ok(7), Err(GapKind::TimedOut), Err(GapKind::TimedOut)]);
         // Nothing waits for it a second time.
-        assert!(files.log_tail(&shards[0], JobId(1), 5)[0].contains("not read within"));
+        let log = files.log_tail(&shards[0], JobId(1), 5);
+        assert_eq!(log.map_err(|gap| gap.kind), Err(GapKind::TimedOut));
         assert_eq!(files.cache_if_changed(), None);
         drop(keep_alive);
     }
@@ -233,8 +234,8 @@ mod tests {
                 tell(place, Ok(Measured { rows, spent: None, bad_lines: 0 }));
             }
         }
-        fn log_tail(&mut self, _: &Shard, _: JobId, _: usize) -> Vec<String> {
-            Vec::new()
+        fn log_tail(&mut self, _: &Shard, _: JobId, _: usize) -> Seen<Vec<String>> {
+            Ok(Vec::new())
         }
         fn keep(&self) -> Option<Vec<u8>> {
             std::thread::sleep(Duration::from_millis(20));
@@ -262,7 +263,7 @@ mod tests {
         let shards = shards(2);
         let readings = files.measure(&shards.iter().collect::<Vec<_>>());
         assert!(readings.iter().all(|reading| reading.as_ref().is_ok_and(|m| m.rows == 7)));
-        assert_eq!(files.log_tail(&shards[0], JobId(1), 5), ["a line"]);
+        assert_eq!(files.log_tail(&shards[0], JobId(1), 5), Ok(vec!["a line".to_owned()]));
         assert_eq!(files.cache_if_changed(), Some(vec![1]));
     }
 }

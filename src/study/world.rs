@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use crate::engine::{Checkpoint, Hands, Report, dry_run, tick};
 use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;
-use crate::model::observation::{self, Measured, PastJob, Seen};
+use crate::model::observation::{self, Gap, GapKind, Measured, PastJob, Seen};
 use crate::model::policy::{CostIn, LaneSpec, Policy, Shard};
 use crate::model::request::{Asked, Change, Request, Submitted};
 use crate::model::state::State;
@@ -170,11 +170,18 @@ impl Progress for Reader<'_, '_> {
         shards.iter().map(read).collect()
     }
 
-    fn log_tail(&mut self, _: &Shard, job: JobId, lines: usize) -> Vec<String> {
-        let cluster = self.cluster.borrow();
-        let log = cluster.work.log_of(job);
-        log.iter().skip(log.len().saturating_sub(lines)).cloned().collect()
+    fn log_tail(&mut self, _: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>> {
+        tail(&self.cluster.borrow().work, job, lines)
     }
+}
+
+fn tail(rows: &Rows, job: JobId, lines: usize) -> Seen<Vec<String>> {
+    if rows.logs_away {
+        let detail = "their file system does not answer".to_owned();
+        return Err(Gap { kind: GapKind::TimedOut, source: "logs".to_owned(), detail });
+    }
+    let log = rows.log_of(job);
+    Ok(log.iter().skip(log.len().saturating_sub(lines)).cloned().collect())
 }
 
 /// What the files of a shard say at that moment.
@@ -202,8 +209,7 @@ impl Progress for Shards {
         shards.iter().map(read).collect()
     }
 
-    fn log_tail(&mut self, _: &Shard, job: JobId, lines: usize) -> Vec<String> {
-        let log = self.rows.log_of(job);
-        log.iter().skip(log.len().saturating_sub(lines)).cloned().collect()
+    fn log_tail(&mut self, _: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>> {
+        tail(&self.rows, job, lines)
     }
 }
