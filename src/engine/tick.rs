@@ -203,7 +203,7 @@ fn look_beyond(hands: &mut Hands<'_>, state: &State, roster: &Roster<'_>) -> Bey
     };
     let shards: Vec<_> = measure.iter().map(|&i| &hands.policy.shards[i]).collect();
     let mut progress = vec![None; hands.policy.shards.len()];
-    for (at, reading) in measure.iter().zip(hands.progress.measure(&shards)) {
+    for (at, reading) in measure.iter().zip(hands.progress.measure(&shards, hands.seed)) {
         progress[*at] = Some(reading);
     }
     let mut tails = Vec::new();

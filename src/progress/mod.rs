@@ -33,8 +33,9 @@ use crate::model::units::Money;
 
 /// Reads the files of the shards it is given.
 pub trait Progress {
-    /// One answer per shard, in order.
-    fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>>;
+    /// One answer per shard, in order. `turn`, another number in each cycle, says where the reading
+    /// begins: what there is no time for is then not always the same.
+    fn measure(&mut self, shards: &[&Shard], turn: u64) -> Vec<Seen<Measured>>;
     /// The last lines of a job's output, at most `lines`, cleaned of control characters; empty where
     /// there is no such file.
     fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>>;
@@ -112,18 +113,24 @@ impl Files {
     fn each(
         &mut self,
         shards: &[&Shard],
+        turn: u64,
         hurry: &AtomicBool,
         tell: &mut dyn FnMut(usize, Seen<Measured>),
     ) {
         let mut budget = BUDGET;
-        count_by_pattern(shards, |place, globbed| {
-            let Some(shard) = shards.get(place) else { return };
-            let reading = match hurry.load(Ordering::Relaxed) {
-                true => Err(too_slow(shard)),
-                false => self.measure_one(shard, globbed, hurry, &mut budget),
+        let mut reader = Reader::default();
+        for Errand { place, shard, pattern } in in_turn(shards, turn) {
+            // Looked at before the folder is: that is what takes the time.
+            let reading = match pattern {
+                _ if hurry.load(Ordering::Relaxed) => Err(too_slow(shard)),
+                Err(gap) => Err(gap),
+                Ok(pattern) => {
+                    let globbed = pattern.map(|pattern| reader.count(&pattern));
+                    self.measure_one(shard, globbed, hurry, &mut budget)
+                }
             };
             tell(place, reading);
-        });
+        }
     }
 
     fn read(
@@ -164,9 +171,9 @@ struct Reading {
 }
 
 impl Progress for Files {
-    fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>> {
+    fn measure(&mut self, shards: &[&Shard], turn: u64) -> Vec<Seen<Measured>> {
         let mut readings: Vec<_> = shards.iter().map(|shard| Err(too_slow(shard))).collect();
-        self.each(shards, &AtomicBool::new(false), &mut |place, reading| {
+        self.each(shards, turn, &AtomicBool::new(false), &mut |place, reading| {
             if let Some(at) = readings.get_mut(place) {
                 *at = reading;
             }
@@ -215,10 +222,11 @@ impl timely::Reader for Files {
     fn each(
         &mut self,
         shards: &[Shard],
+        turn: u64,
         hurry: &AtomicBool,
         tell: &mut dyn FnMut(usize, Seen<Measured>),
     ) {
-        Files::each(self, &shards.iter().collect::<Vec<_>>(), hurry, tell);
+        Files::each(self, &shards.iter().collect::<Vec<_>>(), turn, hurry, tell);
     }
 
     fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>> {
@@ -240,22 +248,51 @@ fn too_slow(shard: &Shard) -> Gap {
     }
 }
 
-/// Calls `each` for every shard by its place, with its count where rows are files: folder by folder,
-/// so that one that many shards share is read once.
-fn count_by_pattern(shards: &[&Shard], mut each: impl FnMut(usize, Option<Seen<u32>>)) {
-    let mut patterns = Vec::new();
-    for (place, shard) in shards.iter().enumerate() {
-        match &shard.done {
-            RowsIn::Glob(text) => match Pattern::parse(text) {
-                Ok(pattern) => patterns.push((pattern, place)),
-                Err(gap) => each(place, Some(Err(gap))),
-            },
-            RowsIn::Jsonl { .. } => each(place, None),
+/// One shard that is to be read.
+struct Errand<'a> {
+    place: usize,
+    shard: &'a Shard,
+    /// `None`: its rows are in a ledger.
+    pattern: Seen<Option<Pattern>>,
+}
+
+impl Errand<'_> {
+    /// Where its rows are.
+    fn folder(&self) -> &Path {
+        match (&self.pattern, &self.shard.done) {
+            (Ok(Some(pattern)), _) => &pattern.folder,
+            (_, RowsIn::Jsonl { path, .. }) => path.parent().unwrap_or(path),
+            (_, RowsIn::Glob(text)) => Path::new(text),
         }
     }
-    patterns.sort_by(|(a, _), (b, _)| a.folder.cmp(&b.folder));
-    let mut reader = Reader::default();
-    for (pattern, place) in patterns {
-        each(place, Some(reader.count(&pattern)));
+}
+
+/// The order of reading: folder by folder, so that one that many shards share is read once.
+///
+/// Where only some are read in time, those are not the same ones in every cycle: `turn` chooses the
+/// first folder and the way it goes on from there. Both ways, since behind a folder that never answers
+/// nothing is read: each of the others is before it in half of all turns, also its neighbours.
+fn in_turn<'a>(shards: &[&'a Shard], turn: u64) -> Vec<Errand<'a>> {
+    let errand = |(place, shard): (usize, &&'a Shard)| {
+        let pattern = match &shard.done {
+            RowsIn::Glob(text) => Pattern::parse(text).map(Some),
+            RowsIn::Jsonl { .. } => Ok(None),
+        };
+        Errand { place, shard, pattern }
+    };
+    let mut errands: Vec<Errand<'_>> = shards.iter().enumerate().map(errand).collect();
+    errands.sort_by(|a, b| a.folder().cmp(b.folder()));
+    let mut firsts = vec![0];
+    let mut at = 0;
+    for folder in errands.chunk_by(|a, b| a.folder() == b.folder()) {
+        at += folder.len();
+        firsts.push(at);
     }
+    let folders = firsts.len() as u64 - 1;
+    let first = (turn / 2).checked_rem(folders).and_then(|n| usize::try_from(n).ok());
+    errands.rotate_left(first.and_then(|n| firsts.get(n)).copied().unwrap_or(0));
+    if turn % 2 == 1 {
+        errands.reverse();
+    }
+    errands
 }

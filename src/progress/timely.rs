@@ -20,6 +20,7 @@ pub trait Reader: Send + 'static {
     fn each(
         &mut self,
         shards: &[Shard],
+        turn: u64,
         hurry: &AtomicBool,
         tell: &mut dyn FnMut(usize, Seen<Measured>),
     );
@@ -29,7 +30,7 @@ pub trait Reader: Send + 'static {
 }
 
 enum Ask {
-    Measure(Vec<Shard>),
+    Measure(Vec<Shard>, u64),
     LogTail(Box<Shard>, JobId, usize),
     Keep,
 }
@@ -70,8 +71,8 @@ impl Timely {
             let send = |answer| tell.send(answer).is_ok();
             for ask in asked {
                 let went = match ask {
-                    Ask::Measure(shards) => {
-                        reader.each(&shards, &hurried, &mut |place, reading| {
+                    Ask::Measure(shards, turn) => {
+                        reader.each(&shards, turn, &hurried, &mut |place, reading| {
                             send(Answer::Measured(place, reading));
                         });
                         send(Answer::AllMeasured)
@@ -137,10 +138,11 @@ impl Timely {
 }
 
 impl Progress for Timely {
-    fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>> {
+    fn measure(&mut self, shards: &[&Shard], turn: u64) -> Vec<Seen<Measured>> {
         let mut readings: Vec<Option<Seen<Measured>>> = shards.iter().map(|_| None).collect();
         if !shards.is_empty() {
-            self.ask(Ask::Measure(shards.iter().map(|shard| (*shard).clone()).collect()));
+            let all = shards.iter().map(|shard| (*shard).clone()).collect();
+            self.ask(Ask::Measure(all, turn));
             while let Some(Answer::Measured(place, reading)) = self.answer() {
                 if let Some(at) = readings.get_mut(place) {
                     *at = Some(reading);
@@ -177,6 +179,7 @@ mod tests {
         fn each(
             &mut self,
             shards: &[Shard],
+            _: u64,
             _: &AtomicBool,
             tell: &mut dyn FnMut(usize, Seen<Measured>),
         ) {
@@ -207,7 +210,7 @@ mod tests {
         let mut files =
             Timely::new(Dead { at: 1, never }, Duration::from_millis(60)).expect("a thread");
         let shards = shards(3);
-        let readings = files.measure(&shards.iter().collect::<Vec<_>>());
+        let readings = files.measure(&shards.iter().collect::<Vec<_>>(), 0);
         let kinds: Vec<_> =
             readings.iter().map(|r| r.as_ref().map(|m| m.rows).map_err(|gap| gap.kind)).collect();
         assert_eq!(kinds, [Ok(7), Err(GapKind::TimedOut), Err(GapKind::TimedOut)]);
@@ -225,6 +228,7 @@ mod tests {
         fn each(
             &mut self,
             shards: &[Shard],
+            _: u64,
             hurry: &AtomicBool,
             tell: &mut dyn FnMut(usize, Seen<Measured>),
         ) {
@@ -249,7 +253,7 @@ mod tests {
         let mut files = Timely::new(Slow, within).expect("a thread");
         let shards = shards(1);
         std::thread::sleep(within);
-        let readings = files.measure(&shards.iter().collect::<Vec<_>>());
+        let readings = files.measure(&shards.iter().collect::<Vec<_>>(), 0);
         assert_eq!(readings[0].as_ref().map(|m| m.rows), Ok(1), "and nobody hurries it");
         std::thread::sleep(within);
         assert_eq!(files.cache_if_changed(), Some(vec![1]));
@@ -261,7 +265,7 @@ mod tests {
         let mut files =
             Timely::new(Dead { at: 9, never }, Duration::from_secs(600)).expect("a thread");
         let shards = shards(2);
-        let readings = files.measure(&shards.iter().collect::<Vec<_>>());
+        let readings = files.measure(&shards.iter().collect::<Vec<_>>(), 0);
         assert!(readings.iter().all(|reading| reading.as_ref().is_ok_and(|m| m.rows == 7)));
         assert_eq!(files.log_tail(&shards[0], JobId(1), 5), Ok(vec!["a line".to_owned()]));
         assert_eq!(files.cache_if_changed(), Some(vec![1]));

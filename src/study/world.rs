@@ -161,7 +161,7 @@ struct Reader<'a, 'c> {
 }
 
 impl Progress for Reader<'_, '_> {
-    fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>> {
+    fn measure(&mut self, shards: &[&Shard], _: u64) -> Vec<Seen<Measured>> {
         let cluster = self.cluster.borrow();
         let read = |shard: &&Shard| {
             let index = cluster.work.index_of(&shard.id.to_string());
@@ -201,7 +201,7 @@ pub struct Shards {
 }
 
 impl Progress for Shards {
-    fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>> {
+    fn measure(&mut self, shards: &[&Shard], _: u64) -> Vec<Seen<Measured>> {
         let read = |shard: &&Shard| {
             let index = self.rows.index_of(&shard.id.to_string());
             Ok(read_at(&self.rows, index, shard, self.now))
