@@ -9,6 +9,7 @@ use crate::planning::event::{Event, What};
 use crate::planning::plan::{Action, Plan, Purpose};
 use crate::planning::questions::{Questions, questions};
 use crate::planning::roster::Roster;
+use crate::planning::submit::Moment;
 use crate::planning::{apply, both, check, notices, plan, plan_with};
 use crate::progress::Progress;
 use crate::slurm::{PastAsk, Scope, Slurm};
@@ -86,7 +87,7 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
     let Beyond { accounting, progress, logs, own_gpus } = look_beyond(hands, state, &roster);
     (seen.accounting, seen.progress) = (accounting, progress);
     (seen.logs, seen.own_gpus) = (logs, own_gpus);
-    seen.takes_both = ask_both(hands, state);
+    seen.takes_both = ask_both(hands, state, &seen.cluster);
     let plan = plan_with(hands.policy, state, &seen, &roster, hands.now, hands.seed);
     let violations = check::violations(hands.policy, state, &plan);
     if !violations.is_empty() {
@@ -234,10 +235,12 @@ fn look_beyond(hands: &mut Hands<'_>, state: &State, roster: &Roster<'_>) -> Bey
 }
 
 /// Once per cluster, since the dry submission may use up a job id; so a dry run does not ask.
-fn ask_both(hands: &mut Hands<'_>, state: &State) -> Option<TakesBoth> {
-    let lane = both::to_ask(hands.policy, state, hands.now)?;
-    let (yes, said) = hands.slurm.takes_both(&lane).ok()?;
-    Some(TakesBoth { yes, said, at: hands.now })
+/// No answer is a gap: the next tick asks.
+fn ask_both(hands: &mut Hands<'_>, state: &State, cluster: &Cluster) -> Option<TakesBoth> {
+    let Hands { policy, now, seed, .. } = *hands;
+    let request = both::to_ask(&Moment { policy, cluster, now, seed }, state)?;
+    let (yes, said) = hands.slurm.takes_both(&request).ok()?;
+    Some(TakesBoth { yes, said, at: now, asked: request.qos.unwrap_or_default() })
 }
 
 /// Saves what is about to be asked, before it is asked: a crash from here on leaves a record of

@@ -6,7 +6,7 @@ use crate::engine::{Checkpoint, Hands, Report, dry_run, tick};
 use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;
 use crate::model::observation::{self, Gap, GapKind, Measured, PastJob, Seen};
-use crate::model::policy::{CostIn, LaneSpec, Policy, Shard};
+use crate::model::policy::{CostIn, Policy, Shard};
 use crate::model::request::{Asked, Change, Request, Submitted};
 use crate::model::state::State;
 use crate::model::units::{Money, Secs, Time};
@@ -139,8 +139,8 @@ impl Slurm for Shared<'_, '_> {
     fn qos_gpus(&mut self, qos: &str) -> Seen<Option<u32>> {
         self.with(|door| door.qos_gpus(qos))
     }
-    fn takes_both(&mut self, lane: &LaneSpec) -> Seen<(bool, String)> {
-        self.with(|door| door.takes_both(lane))
+    fn takes_both(&mut self, request: &Request) -> Seen<(bool, String)> {
+        self.with(|door| door.takes_both(request))
     }
     fn submit(&mut self, request: &Request) -> Submitted {
         self.with(|door| door.submit(request))
