@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::{self, Hands, Outcome, Report};
+use crate::model::policy::Policy;
 use crate::model::state::State;
 use crate::progress::{Files, Timely};
 
@@ -22,13 +23,13 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     let policy = &campaign.loaded.policy;
     let mut locked = campaign.store.lock(Duration::ZERO)?;
     let now = (cx.clock)();
-    let budget = Duration::from_secs(policy.rules.tick_budget.0.unsigned_abs());
+    let budget = budget(policy);
     let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
     // Slurm thinks while a large state, and what is known of the ledgers, is read.
     let (state, files, looked) = std::thread::scope(|scope| {
         let probes = scope.spawn(|| engine::look(policy, &mut slurm));
         let state = cx.load(campaign, &mut locked);
-        (state, files(locked.read_cache().as_deref(), budget), probes.join())
+        (state, files(locked.store().read_cache().as_deref(), budget), probes.join())
     });
     let mut state = state?;
     let mut files = files?;
@@ -63,6 +64,11 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
         notify::deliver(cx, campaign, &slurm, &state.instance, message);
     }
     Ok(Cycle { report, state })
+}
+
+/// The time that a tick may take.
+pub fn budget(policy: &Policy) -> Duration {
+    Duration::from_secs(policy.rules.tick_budget.0.unsigned_abs())
 }
 
 /// Of a tick's time, this part is the most that the user's files get: what they leave is for the
