@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::engine::{self, Hands, Outcome};
 use crate::output::{differences, format, journal};
+use crate::progress::Behind;
 use crate::store::{Locked, StoreError};
 
 use super::checkpoint::Keep;
@@ -24,7 +25,8 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
     let mut state = cx.aligned(&campaign, found);
     let budget = cycle::budget(policy);
     let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
-    let mut files = cycle::files(locked.store().read_cache().as_deref(), budget)?;
+    let mut files =
+        cycle::files(locked.store().read_cache().as_deref(), budget, &mut Behind::default())?;
     let mut keep = Keep { locked: &mut locked, trouble: None };
     let now = (cx.clock)();
     let mut hands = Hands {

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::engine::{self, Hands, Outcome, Report};
 use crate::output::{journal, plan};
 use crate::planning::both;
+use crate::progress::Behind;
 
 use super::checkpoint::Nothing;
 use super::context::Context;
@@ -14,7 +15,7 @@ use super::slurm;
 
 pub fn run(cx: &Context) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
-    let cycle = match cycle::run(cx, &campaign) {
+    let cycle = match cycle::run(cx, &campaign, &mut Behind::default()) {
         Ok(cycle) => cycle,
         // cron mails what is printed, and the other tick does the work.
         Err(Stop::Fault(Exit::Skipped, fault)) if !cx.talk.json => {
@@ -49,7 +50,8 @@ pub fn dry_run(cx: &Context) -> Result<Exit, Stop> {
     let mut state = cx.look(&campaign)?;
     let budget = cycle::budget(policy);
     let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
-    let mut files = cycle::files(campaign.store.read_cache().as_deref(), budget)?;
+    let mut files =
+        cycle::files(campaign.store.read_cache().as_deref(), budget, &mut Behind::default())?;
     let mut hands = Hands {
         policy,
         slurm: &mut slurm,

@@ -18,14 +18,15 @@ mod tests;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use self::cache::{Ledgers, Source};
 use self::glob::Reader;
 use self::ledger::{Count, Ledger};
 pub use self::log::log_since;
 use self::pattern::Pattern;
-pub use self::timely::Timely;
+use self::timely::Watch;
+pub use self::timely::{Behind, Timely};
 use crate::model::id::JobId;
 use crate::model::observation::{Gap, GapKind, Measured, Seen};
 use crate::model::policy::{CostIn, RowsIn, Shard};
@@ -72,7 +73,7 @@ impl Files {
         &mut self,
         shard: &Shard,
         globbed: Option<Seen<u32>>,
-        hurry: &AtomicBool,
+        watch: &Watch,
         budget: &mut u64,
     ) -> Seen<Measured> {
         let cost = match &shard.cost {
@@ -91,14 +92,14 @@ impl Files {
                     elsewhere => (None, elsewhere),
                 };
                 (
-                    self.read(path, Count { rows: Some(key.clone()), field: here }, hurry, budget)?,
+                    self.read(path, Count { rows: Some(key.clone()), field: here }, watch, budget)?,
                     elsewhere,
                 )
             }
         };
         let money = match cost {
             Some((path, field)) => {
-                self.read(path, Count { rows: None, field: Some(field.clone()) }, hurry, budget)?
+                self.read(path, Count { rows: None, field: Some(field.clone()) }, watch, budget)?
             }
             None => Reading::default(),
         };
@@ -114,19 +115,20 @@ impl Files {
         &mut self,
         shards: &[&Shard],
         turn: u64,
-        hurry: &AtomicBool,
+        watch: &Watch,
         tell: &mut dyn FnMut(usize, Seen<Measured>),
     ) {
         let mut budget = BUDGET;
         let mut reader = Reader::default();
         for Errand { place, shard, pattern } in in_turn(shards, turn) {
+            watch.at.store(place, Ordering::Relaxed);
             // Looked at before the folder is: that is what takes the time.
             let reading = match pattern {
-                _ if hurry.load(Ordering::Relaxed) => Err(too_slow(shard)),
+                _ if watch.hurry.load(Ordering::Relaxed) => Err(too_slow(shard)),
                 Err(gap) => Err(gap),
                 Ok(pattern) => {
                     let globbed = pattern.map(|pattern| reader.count(&pattern));
-                    self.measure_one(shard, globbed, hurry, &mut budget)
+                    self.measure_one(shard, globbed, watch, &mut budget)
                 }
             };
             tell(place, reading);
@@ -137,7 +139,7 @@ impl Files {
         &mut self,
         path: &Path,
         count: Count,
-        hurry: &AtomicBool,
+        watch: &Watch,
         budget: &mut u64,
     ) -> Seen<Reading> {
         let source = Source { path: path.as_os_str().to_owned(), count: count.clone() };
@@ -150,7 +152,7 @@ impl Files {
             let read = ledger.refresh(path, &count, &mut slice);
             *budget += slice;
             // Not at its end, and there is room for more.
-            let more = slice == 0 && *budget > 0 && !hurry.load(Ordering::Relaxed);
+            let more = slice == 0 && *budget > 0 && !watch.hurry.load(Ordering::Relaxed);
             match read {
                 Err(gap) if more && gap.kind == GapKind::TimedOut => {}
                 read => break read,
@@ -173,7 +175,7 @@ struct Reading {
 impl Progress for Files {
     fn measure(&mut self, shards: &[&Shard], turn: u64) -> Vec<Seen<Measured>> {
         let mut readings: Vec<_> = shards.iter().map(|shard| Err(too_slow(shard))).collect();
-        self.each(shards, turn, &AtomicBool::new(false), &mut |place, reading| {
+        self.each(shards, turn, &Watch::default(), &mut |place, reading| {
             if let Some(at) = readings.get_mut(place) {
                 *at = reading;
             }
@@ -223,10 +225,10 @@ impl timely::Reader for Files {
         &mut self,
         shards: &[Shard],
         turn: u64,
-        hurry: &AtomicBool,
+        watch: &Watch,
         tell: &mut dyn FnMut(usize, Seen<Measured>),
     ) {
-        Files::each(self, &shards.iter().collect::<Vec<_>>(), turn, hurry, tell);
+        Files::each(self, &shards.iter().collect::<Vec<_>>(), turn, watch, tell);
     }
 
     fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>> {
@@ -261,10 +263,18 @@ impl Errand<'_> {
     fn folder(&self) -> &Path {
         match (&self.pattern, &self.shard.done) {
             (Ok(Some(pattern)), _) => &pattern.folder,
-            (_, RowsIn::Jsonl { path, .. }) => path.parent().unwrap_or(path),
-            (_, RowsIn::Glob(text)) => Path::new(text),
+            (Ok(None) | Err(_), _) => folder_of(self.shard),
         }
     }
+}
+
+/// The folder that names where the rows of a shard are, its pattern's wildcards and all.
+fn folder_of(shard: &Shard) -> &Path {
+    let path = match &shard.done {
+        RowsIn::Jsonl { path, .. } => path,
+        RowsIn::Glob(text) => Path::new(text),
+    };
+    path.parent().unwrap_or(path)
 }
 
 /// The order of reading: folder by folder, so that one that many shards share is read once.
