@@ -26,6 +26,19 @@ fn status_works_before_the_first_tick_and_writes_nothing() {
 }
 
 #[test]
+fn fake_slurm_a_dry_run_says_what_only_a_tick_asks() {
+    let lab = Lab::new();
+    let lanes = "[own]\nqos = \"own\"\ngpus = 2\npark = 1\n[extra]\nqos = \"extra\"\n[policy]\n";
+    let dry = |mode: &str| {
+        lab.write("shards.toml", &format!("{TOML}{lanes}lanes = \"{mode}\"\n"));
+        lab.run(&["tick", "--dry-run"], 0).err
+    };
+    has(&dry("both"), "not known yet: does this Slurm take one job in both lanes?");
+    assert_eq!(lab.asked_of_sbatch(), 0, "not even by a dry submission");
+    assert_eq!(dry("adaptive"), "");
+}
+
+#[test]
 fn fake_slurm_first_tick_submits_each_shard_once() {
     let lab = Lab::new();
     let dry = lab.run(&["tick", "--dry-run"], 0).out;

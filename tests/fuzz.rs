@@ -454,7 +454,7 @@ fn fuzz_jsonl() {
     fuzz(&Try::of_file("jsonl", &models), |bytes| {
         std::fs::write(&path, bytes).expect("written");
         let mut files = Files::default();
-        let measured = files.measure(&[&shard]).remove(0).expect("a regular file");
+        let measured = files.measure(&[&shard], 0).remove(0).expect("a regular file");
         let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
         assert!(measured.rows as usize <= lines && measured.bad_lines as usize <= lines);
         let cache = files.cache_if_changed().unwrap_or_default();

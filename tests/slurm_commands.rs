@@ -171,6 +171,43 @@ fn sbatch_and_the_line_that_a_dry_run_shows_are_the_same() {
 }
 
 #[test]
+fn only_a_refusal_says_that_no_job_can_be_in_both_lanes() {
+    let check = |script: &str, expected: Result<bool, GapKind>| {
+        let site = Site::new();
+        site.command("squeue", "echo 'slurm 24.11.5'");
+        site.records("sbatch", script);
+        let request = Request { qos: Some("own,extra".into()), ..site.request() };
+        let said = site.slurm().takes_both(&request);
+        let kind = said.as_ref().map(|(yes, _)| *yes).map_err(|gap| gap.kind);
+        assert_eq!(kind, expected, "{script}: {said:?}");
+        site
+    };
+    let failed = |text: &str| format!("echo 'sbatch: error: {text}' >&2; exit 1");
+    let site = check("echo 'sbatch: Job 7 to start at 2026-11-03T15:00:00' >&2", Ok(true));
+    // As it would really be submitted.
+    let dry = site.recorded("sbatch.args");
+    site.slurm().submit(&Request { qos: Some("own,extra".into()), ..site.request() });
+    assert_eq!(
+        site.recorded("sbatch.args"),
+        format!("{dry}{}", dry.replace("<--test-only>\n", ""))
+    );
+    assert!(dry.contains("--test-only") && dry.contains("--constraint=a&b"), "{dry}");
+    check(&failed("Batch job submission failed: Invalid qos specification"), Ok(false));
+    check("echo 'allocation failure: Invalid qos specification' >&2; exit 1", Ok(false));
+    check("sleep 20", Err(GapKind::TimedOut));
+    for text in [
+        "Batch job submission failed: Unable to contact slurm controller (connect failure)",
+        "allocation failure: Socket timed out on send/recv operation",
+        "Munge encode failed: Failed to access \"/run/munge/munge.socket.2\"",
+        "Batch job submission failed: Slurm temporarily unable to accept job, sleeping and retrying",
+        "QOSMaxSubmitJobPerUserLimit",
+        "a plugin of the site has a word",
+    ] {
+        check(&failed(text), Err(GapKind::Failed));
+    }
+}
+
+#[test]
 fn changes_go_in_lots_and_one_refusal_stops_none() {
     let site = Site::new();
     site.records("scontrol", "case \"$2\" in JobId=1,*) echo 'denied' >&2; exit 1;; esac");

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::engine::{self, Hands, Outcome, Report};
+use crate::model::policy::Policy;
 use crate::model::state::State;
-use crate::progress::{Files, Timely};
+use crate::progress::{Behind, Files, Timely};
 
 use super::checkpoint::Keep;
 use super::context::{Campaign, Context};
@@ -18,17 +19,19 @@ pub struct Cycle {
 }
 
 /// Loads, ticks, saves. A lock that another tick holds is not waited for.
-pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
+///
+/// `behind`: readings of earlier cycles of this process that hang.
+pub fn run(cx: &Context, campaign: &Campaign, behind: &mut Behind) -> Result<Cycle, Stop> {
     let policy = &campaign.loaded.policy;
     let mut locked = campaign.store.lock(Duration::ZERO)?;
     let now = (cx.clock)();
-    let budget = Duration::from_secs(policy.rules.tick_budget.0.unsigned_abs());
+    let budget = budget(policy);
     let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
     // Slurm thinks while a large state, and what is known of the ledgers, is read.
     let (state, files, looked) = std::thread::scope(|scope| {
         let probes = scope.spawn(|| engine::look(policy, &mut slurm));
         let state = cx.load(campaign, &mut locked);
-        (state, files(locked.read_cache().as_deref(), budget), probes.join())
+        (state, files(locked.store().read_cache().as_deref(), budget, behind), probes.join())
     });
     let mut state = state?;
     let mut files = files?;
@@ -58,6 +61,7 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
         let path = locked.store().recording_path();
         cx.talk.aside(&format!("babysit: {} was not written: {error}", path.display()));
     }
+    files.leave(behind);
     drop(locked);
     if let Some(message) = &report.message {
         notify::deliver(cx, campaign, &slurm, &state.instance, message);
@@ -65,13 +69,18 @@ pub fn run(cx: &Context, campaign: &Campaign) -> Result<Cycle, Stop> {
     Ok(Cycle { report, state })
 }
 
+/// The time that a tick may take.
+pub fn budget(policy: &Policy) -> Duration {
+    Duration::from_secs(policy.rules.tick_budget.0.unsigned_abs())
+}
+
 /// Of a tick's time, this part is the most that the user's files get: what they leave is for the
 /// submissions.
 const FILES_PART: u32 = 4;
 
 /// The user's files as a tick reads them that may take so long.
-pub fn files(cache: Option<&[u8]>, budget: Duration) -> Result<Timely, Stop> {
-    Timely::new(Files::new(cache), budget / FILES_PART)
+pub fn files(cache: Option<&[u8]>, budget: Duration, behind: &mut Behind) -> Result<Timely, Stop> {
+    Timely::new(Files::new(cache), budget / FILES_PART, behind)
         .map_err(|error| Stop::failed("thread", format!("no thread can be started: {error}")))
 }
 

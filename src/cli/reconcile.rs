@@ -1,12 +1,11 @@
 //! `babysit reconcile`: takes the backup over where the state is damaged or gone (only here, and
 //! never silently), then settles with Slurm what can be proved.
 
-use std::time::Duration;
-
 use serde_json::json;
 
 use crate::engine::{self, Hands, Outcome};
 use crate::output::{differences, format, journal};
+use crate::progress::Behind;
 use crate::store::{Locked, StoreError};
 
 use super::checkpoint::Keep;
@@ -24,9 +23,10 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
     }
     let found = locked.load()?;
     let mut state = cx.aligned(&campaign, found);
-    let budget = Duration::from_secs(policy.rules.tick_budget.0.unsigned_abs());
+    let budget = cycle::budget(policy);
     let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
-    let mut files = cycle::files(locked.read_cache().as_deref(), budget)?;
+    let mut files =
+        cycle::files(locked.store().read_cache().as_deref(), budget, &mut Behind::default())?;
     let mut keep = Keep { locked: &mut locked, trouble: None };
     let now = (cx.clock)();
     let mut hands = Hands {

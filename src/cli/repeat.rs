@@ -11,6 +11,7 @@ use crate::engine::Outcome;
 use crate::model::policy::Policy;
 use crate::model::state::State;
 use crate::planning::notices;
+use crate::progress::Behind;
 
 use super::context::Context;
 use super::cycle::{self, Cycle, news, tell_outcome};
@@ -29,8 +30,9 @@ pub fn run(cx: &Context, every: Duration, until_done: bool) -> Result<Exit, Stop
     // What is wrong the first time would be wrong for ever; later it may be an edit half done.
     let mut campaign = cx.campaign()?;
     let mut trouble = String::new();
+    let mut behind = Behind::default();
     while !asked_to_end.load(Ordering::Relaxed) {
-        match cycle::run(cx, &campaign) {
+        match cycle::run(cx, &campaign, &mut behind) {
             Ok(cycle) => {
                 tell(cx, &cycle)?;
                 let over = until_done && cycle.report.outcome == Outcome::Ok;

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use crate::engine::{self, Hands, Outcome, Report};
 use crate::output::{journal, plan};
-use crate::progress::Files;
+use crate::planning::both;
+use crate::progress::Behind;
 
 use super::checkpoint::Nothing;
 use super::context::Context;
@@ -14,7 +15,7 @@ use super::slurm;
 
 pub fn run(cx: &Context) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
-    let cycle = match cycle::run(cx, &campaign) {
+    let cycle = match cycle::run(cx, &campaign, &mut Behind::default()) {
         Ok(cycle) => cycle,
         // cron mails what is printed, and the other tick does the work.
         Err(Stop::Fault(Exit::Skipped, fault)) if !cx.talk.json => {
@@ -47,17 +48,26 @@ pub fn dry_run(cx: &Context) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
     let policy = &campaign.loaded.policy;
     let mut state = cx.look(&campaign)?;
-    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)());
+    let budget = cycle::budget(policy);
+    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
+    let mut files =
+        cycle::files(campaign.store.read_cache().as_deref(), budget, &mut Behind::default())?;
     let mut hands = Hands {
         policy,
         slurm: &mut slurm,
-        progress: &mut Files::new(None),
+        progress: &mut files,
         checkpoint: &mut Nothing,
         now: (cx.clock)(),
         seed: (cx.seed)(),
     };
     let report = engine::dry_run(&mut hands, &mut state);
     let lines = slurm::lines(&slurm, &report.plan);
+    if both::is_unknown(policy, &state) {
+        cx.talk.say(
+            "babysit: not known yet: does this Slurm take one job in both lanes? A tick asks it; this plan \
+             is that of `lanes = \"adaptive\"`",
+        );
+    }
     match &report.outcome {
         Outcome::Ok if cx.talk.json => cx.talk.result_json(&plan::json(&report.plan, &lines))?,
         Outcome::Ok => cx.talk.result(&plan::text(&report.plan, &lines))?,

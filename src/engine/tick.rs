@@ -1,7 +1,7 @@
 //! One cycle, phase by phase, in the order of policy.md section 2.
 
 use crate::model::notice::Message;
-use crate::model::observation::{Cluster, Measured, Observation, PastJob, Seen};
+use crate::model::observation::{Cluster, GapKind, Measured, Observation, PastJob, Seen};
 use crate::model::policy::{Policy, SubmitMode};
 use crate::model::state::{State, TakesBoth, TickOutcome, TickRecord};
 use crate::model::units::{Secs, Time};
@@ -9,6 +9,7 @@ use crate::planning::event::{Event, What};
 use crate::planning::plan::{Action, Plan, Purpose};
 use crate::planning::questions::{Questions, questions};
 use crate::planning::roster::Roster;
+use crate::planning::submit::Moment;
 use crate::planning::{apply, both, check, notices, plan, plan_with};
 use crate::progress::Progress;
 use crate::slurm::{PastAsk, Scope, Slurm};
@@ -86,7 +87,7 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
     let Beyond { accounting, progress, logs, own_gpus } = look_beyond(hands, state, &roster);
     (seen.accounting, seen.progress) = (accounting, progress);
     (seen.logs, seen.own_gpus) = (logs, own_gpus);
-    seen.takes_both = ask_both(hands, state);
+    seen.takes_both = ask_both(hands, state, &seen.cluster);
     let plan = plan_with(hands.policy, state, &seen, &roster, hands.now, hands.seed);
     let violations = check::violations(hands.policy, state, &plan);
     if !violations.is_empty() {
@@ -203,16 +204,25 @@ fn look_beyond(hands: &mut Hands<'_>, state: &State, roster: &Roster<'_>) -> Bey
     };
     let shards: Vec<_> = measure.iter().map(|&i| &hands.policy.shards[i]).collect();
     let mut progress = vec![None; hands.policy.shards.len()];
-    for (at, reading) in measure.iter().zip(hands.progress.measure(&shards)) {
+    for (at, reading) in measure.iter().zip(hands.progress.measure(&shards, hands.seed)) {
         progress[*at] = Some(reading);
     }
-    let logs = logs
-        .into_iter()
-        .map(|(i, job)| {
-            let lines = hands.progress.log_tail(&hands.policy.shards[i], job, LOG_LINES);
-            (i, lines.join("\n"))
-        })
-        .collect();
+    let mut tails = Vec::new();
+    for (i, job) in logs {
+        let text = match hands.progress.log_tail(&hands.policy.shards[i], job, LOG_LINES) {
+            Ok(lines) => lines.join("\n"),
+            // No later tick would read it either: it is no file, or not for this user's eyes. To wait for
+            // it would hold the shard up for ever.
+            Err(gap) if gap.kind == GapKind::Unreadable => gap.to_string(),
+            // What an end means is read from its log too. Its shard's files are a gap as a whole then,
+            // over which no end is judged.
+            Err(gap) => {
+                progress[i] = Some(Err(gap));
+                continue;
+            }
+        };
+        tails.push((i, text));
+    }
     let own_qos = hands.policy.lanes.as_ref().filter(|lanes| lanes.own_gpus.is_none());
     let stale = |at: &Time| hands.now.since(*at) >= OWN_SIZE_HOLDS;
     let own_gpus = match own_qos.and_then(|lanes| lanes.own.qos.as_deref()) {
@@ -221,14 +231,16 @@ fn look_beyond(hands: &mut Hands<'_>, state: &State, roster: &Roster<'_>) -> Bey
         }
         _ => None,
     };
-    Beyond { accounting, progress, logs, own_gpus }
+    Beyond { accounting, progress, logs: tails, own_gpus }
 }
 
 /// Once per cluster, since the dry submission may use up a job id; so a dry run does not ask.
-fn ask_both(hands: &mut Hands<'_>, state: &State) -> Option<TakesBoth> {
-    let lane = both::to_ask(hands.policy, state, hands.now)?;
-    let (yes, said) = hands.slurm.takes_both(&lane).ok()?;
-    Some(TakesBoth { yes, said, at: hands.now })
+/// No answer is a gap: the next tick asks.
+fn ask_both(hands: &mut Hands<'_>, state: &State, cluster: &Cluster) -> Option<TakesBoth> {
+    let Hands { policy, now, seed, .. } = *hands;
+    let request = both::to_ask(&Moment { policy, cluster, now, seed }, state)?;
+    let (yes, said) = hands.slurm.takes_both(&request).ok()?;
+    Some(TakesBoth { yes, said, at: now, asked: request.qos.unwrap_or_default() })
 }
 
 /// Saves what is about to be asked, before it is asked: a crash from here on leaves a record of

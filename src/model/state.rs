@@ -94,6 +94,8 @@ pub struct TakesBoth {
     /// Its version, or the words with which it refused.
     pub said: String,
     pub at: Time,
+    /// The list of QOS that it is about, as `--qos` has it.
+    pub asked: String,
 }
 
 /// GPUs of the own lane: who runs on them or waits for them.

@@ -4,27 +4,55 @@
 //! Whether this cluster's Slurm does is found out once, by the engine, and kept in the state.
 
 use crate::model::cluster::QueueJob;
-use crate::model::policy::{Lane, LaneMode, LaneSpec, Lanes, Policy};
+use crate::model::policy::{Lane, LaneMode, LaneSpec, Lanes, Policy, SubmitMode};
+use crate::model::request::Request;
 use crate::model::state::{State, TakesBoth};
-use crate::model::units::{Secs, Time};
+use crate::model::units::Secs;
 
+use super::measure::is_done;
 use super::roster::in_lane;
+use super::submit::{self, Moment, Way};
 
 /// A "no" is asked for again after this: sites upgrade.
 const NO_HOLDS: Secs = Secs::hours(24);
 
 /// May a job be put into both lanes on this cluster?
 pub fn works(policy: &Policy, state: &State) -> bool {
-    let possible = policy.lanes.as_ref().is_some_and(Lanes::differ_by_qos_alone);
-    possible && state.learned.takes_both.as_ref().is_some_and(|answer| answer.yes)
+    answer(policy, state).is_some_and(|answer| answer.yes)
 }
 
-/// The lane to try a dry submission with, where it is time to ask Slurm.
-pub fn to_ask(policy: &Policy, state: &State, now: Time) -> Option<LaneSpec> {
+/// Is it wanted, possible by shards.toml, and not known yet? Until then the rule is "adaptive".
+pub fn is_unknown(policy: &Policy, state: &State) -> bool {
+    let wanted = policy.rules.lanes.mode == LaneMode::Both && list(policy).is_some();
+    wanted && answer(policy, state).is_none()
+}
+
+/// The list of QOS of a job in both lanes.
+fn list(policy: &Policy) -> Option<String> {
     let lanes = policy.lanes.as_ref().filter(|lanes| lanes.differ_by_qos_alone())?;
+    lanes.spec(Lane::Both).qos.clone()
+}
+
+/// What is known of these lanes; another list of QOS is another question.
+fn answer<'a>(policy: &Policy, state: &'a State) -> Option<&'a TakesBoth> {
+    let list = list(policy)?;
+    state.learned.takes_both.as_ref().filter(|answer| answer.asked == list)
+}
+
+/// The submission to try dry, where it is time to ask Slurm: that of the first shard with work left,
+/// as it would really be.
+pub fn to_ask(moment: &Moment<'_>, state: &State) -> Option<Request> {
+    let Moment { policy, now, .. } = *moment;
     let fresh = |answer: &TakesBoth| answer.yes || now.since(answer.at) < NO_HOLDS;
-    let due = !state.learned.takes_both.as_ref().is_some_and(fresh);
-    (policy.rules.lanes.mode == LaneMode::Both && due).then(|| lanes.spec(Lane::Both).into_owned())
+    if policy.rules.lanes.mode != LaneMode::Both || answer(policy, state).is_some_and(fresh) {
+        return None;
+    }
+    list(policy)?;
+    let shard = policy.shards.iter().zip(&state.shards).position(|(shard, record)| {
+        shard.submit == SubmitMode::Queued && !is_done(shard, record)
+    })?;
+    let way = Way::Queued { kept_off: &[] };
+    Some(submit::request(moment, state, shard, Some(Lane::Both), &way).request)
 }
 
 /// Does the job wait in both? Its QOS column then lists the two, in whatever order.

@@ -10,10 +10,11 @@ use crate::model::units::{Secs, Time};
 use super::event::{Event, What};
 use super::lpt::Lpt;
 
-/// A tick is every ten minutes until it has been seen (contract.md's crontab line).
-const USUAL_TICK: Secs = Secs::minutes(10);
-/// A tick sooner than this after another was started by hand, or by a second babysitter.
-const NO_TICK: Secs = Secs::minutes(1);
+/// A tick is every minute until it has been seen: the crontab line that `babysit crontab` prints.
+const USUAL_TICK: Secs = Secs::minutes(1);
+/// A tick sooner than this after another was started by hand, or by a second babysitter: nobody asks
+/// a controller that often on purpose. The gaps of a crontab's minute are at times 59 s.
+const NO_TICK: Secs = Secs(5);
 /// Nobody ticks more rarely on purpose: babysit, or its host, was away.
 const LONGEST_TICK: Secs = Secs::hours(1);
 /// Own jobs that end by then are followed by a parked one before the cycle after next could act.
@@ -72,5 +73,29 @@ impl Turnover<'_> {
             (left <= TICKS_AHEAD * tick).then_some(())
         };
         self.lpt.remaining.iter().enumerate().filter_map(soon).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::state::{TickOutcome, TickRecord};
+
+    #[test]
+    fn a_tick_is_as_long_as_the_last_gap_was() {
+        let check = |gap, expected| {
+            let (at, mut state) = (Time(1_000_000), State::new("p", "i"));
+            let outcome = TickOutcome::Ok;
+            state.last_tick =
+                Some(TickRecord { at, outcome, skipped_in_a_row: 0, last_ok: Some(at) });
+            clock(&mut state, at + Secs(gap));
+            assert_eq!(state.learned.tick_every, expected, "after {gap} s");
+        };
+        check(30, Some(Secs(30)));
+        check(59, Some(Secs(59)));
+        check(600, Some(Secs(600)));
+        check(90_000, Some(LONGEST_TICK));
+        check(4, None);
+        check(-60, None);
     }
 }

@@ -18,14 +18,15 @@ mod tests;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use self::cache::{Ledgers, Source};
 use self::glob::Reader;
 use self::ledger::{Count, Ledger};
 pub use self::log::log_since;
 use self::pattern::Pattern;
-pub use self::timely::Timely;
+use self::timely::Watch;
+pub use self::timely::{Behind, Timely};
 use crate::model::id::JobId;
 use crate::model::observation::{Gap, GapKind, Measured, Seen};
 use crate::model::policy::{CostIn, RowsIn, Shard};
@@ -33,11 +34,12 @@ use crate::model::units::Money;
 
 /// Reads the files of the shards it is given.
 pub trait Progress {
-    /// One answer per shard, in order.
-    fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>>;
-    /// The last lines of a job's output, most `lines`, cleaned of control characters; empty where
+    /// One answer per shard, in order. `turn`, another number in each cycle, says where the reading
+    /// begins: what there is no time for is then not always the same.
+    fn measure(&mut self, shards: &[&Shard], turn: u64) -> Vec<Seen<Measured>>;
+    /// The last lines of a job's output, at most `lines`, cleaned of control characters; empty where
     /// there is no such file.
-    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Vec<String>;
+    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>>;
 }
 
 /// Bytes of ledgers that one cycle reads at most, some seconds' worth: the lock is held meanwhile.
@@ -71,7 +73,7 @@ impl Files {
         &mut self,
         shard: &Shard,
         globbed: Option<Seen<u32>>,
-        hurry: &AtomicBool,
+        watch: &Watch,
         budget: &mut u64,
     ) -> Seen<Measured> {
         let cost = match &shard.cost {
@@ -90,14 +92,14 @@ impl Files {
                     elsewhere => (None, elsewhere),
                 };
                 (
-                    self.read(path, Count { rows: Some(key.clone()), field: here }, hurry, budget)?,
+                    self.read(path, Count { rows: Some(key.clone()), field: here }, watch, budget)?,
                     elsewhere,
                 )
             }
         };
         let money = match cost {
             Some((path, field)) => {
-                self.read(path, Count { rows: None, field: Some(field.clone()) }, hurry, budget)?
+                self.read(path, Count { rows: None, field: Some(field.clone()) }, watch, budget)?
             }
             None => Reading::default(),
         };
@@ -112,25 +114,32 @@ impl Files {
     fn each(
         &mut self,
         shards: &[&Shard],
-        hurry: &AtomicBool,
+        turn: u64,
+        watch: &Watch,
         tell: &mut dyn FnMut(usize, Seen<Measured>),
     ) {
         let mut budget = BUDGET;
-        count_by_pattern(shards, |place, globbed| {
-            let Some(shard) = shards.get(place) else { return };
-            let reading = match hurry.load(Ordering::Relaxed) {
-                true => Err(too_slow(shard)),
-                false => self.measure_one(shard, globbed, hurry, &mut budget),
+        let mut reader = Reader::default();
+        for Errand { place, shard, pattern } in in_turn(shards, turn) {
+            watch.at.store(place, Ordering::Relaxed);
+            // Looked at before the folder is: that is what takes the time.
+            let reading = match pattern {
+                _ if watch.hurry.load(Ordering::Relaxed) => Err(too_slow(shard)),
+                Err(gap) => Err(gap),
+                Ok(pattern) => {
+                    let globbed = pattern.map(|pattern| reader.count(&pattern));
+                    self.measure_one(shard, globbed, watch, &mut budget)
+                }
             };
             tell(place, reading);
-        });
+        }
     }
 
     fn read(
         &mut self,
         path: &Path,
         count: Count,
-        hurry: &AtomicBool,
+        watch: &Watch,
         budget: &mut u64,
     ) -> Seen<Reading> {
         let source = Source { path: path.as_os_str().to_owned(), count: count.clone() };
@@ -143,7 +152,7 @@ impl Files {
             let read = ledger.refresh(path, &count, &mut slice);
             *budget += slice;
             // Not at its end, and there is room for more.
-            let more = slice == 0 && *budget > 0 && !hurry.load(Ordering::Relaxed);
+            let more = slice == 0 && *budget > 0 && !watch.hurry.load(Ordering::Relaxed);
             match read {
                 Err(gap) if more && gap.kind == GapKind::TimedOut => {}
                 read => break read,
@@ -164,9 +173,9 @@ struct Reading {
 }
 
 impl Progress for Files {
-    fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>> {
+    fn measure(&mut self, shards: &[&Shard], turn: u64) -> Vec<Seen<Measured>> {
         let mut readings: Vec<_> = shards.iter().map(|shard| Err(too_slow(shard))).collect();
-        self.each(shards, &AtomicBool::new(false), &mut |place, reading| {
+        self.each(shards, turn, &Watch::default(), &mut |place, reading| {
             if let Some(at) = readings.get_mut(place) {
                 *at = reading;
             }
@@ -174,10 +183,8 @@ impl Progress for Files {
         readings
     }
 
-    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Vec<String> {
-        // A log is only shown: one that cannot be read says so in its place.
+    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>> {
         log::tail(&shard.log_dir.join(format!("{job}.out")), lines)
-            .unwrap_or_else(|gap| vec![gap.to_string()])
     }
 }
 
@@ -217,13 +224,14 @@ impl timely::Reader for Files {
     fn each(
         &mut self,
         shards: &[Shard],
-        hurry: &AtomicBool,
+        turn: u64,
+        watch: &Watch,
         tell: &mut dyn FnMut(usize, Seen<Measured>),
     ) {
-        Files::each(self, &shards.iter().collect::<Vec<_>>(), hurry, tell);
+        Files::each(self, &shards.iter().collect::<Vec<_>>(), turn, watch, tell);
     }
 
-    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Vec<String> {
+    fn log_tail(&mut self, shard: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>> {
         Progress::log_tail(self, shard, job, lines)
     }
 
@@ -242,22 +250,59 @@ fn too_slow(shard: &Shard) -> Gap {
     }
 }
 
-/// Calls `each` for every shard by its place, with its count where rows are files: folder by folder,
-/// so that one that many shards share is read once.
-fn count_by_pattern(shards: &[&Shard], mut each: impl FnMut(usize, Option<Seen<u32>>)) {
-    let mut patterns = Vec::new();
-    for (place, shard) in shards.iter().enumerate() {
-        match &shard.done {
-            RowsIn::Glob(text) => match Pattern::parse(text) {
-                Ok(pattern) => patterns.push((pattern, place)),
-                Err(gap) => each(place, Some(Err(gap))),
-            },
-            RowsIn::Jsonl { .. } => each(place, None),
+/// One shard that is to be read.
+struct Errand<'a> {
+    place: usize,
+    shard: &'a Shard,
+    /// `None`: its rows are in a ledger.
+    pattern: Seen<Option<Pattern>>,
+}
+
+impl Errand<'_> {
+    /// Where its rows are.
+    fn folder(&self) -> &Path {
+        match (&self.pattern, &self.shard.done) {
+            (Ok(Some(pattern)), _) => &pattern.folder,
+            (Ok(None) | Err(_), _) => folder_of(self.shard),
         }
     }
-    patterns.sort_by(|(a, _), (b, _)| a.folder.cmp(&b.folder));
-    let mut reader = Reader::default();
-    for (pattern, place) in patterns {
-        each(place, Some(reader.count(&pattern)));
+}
+
+/// The folder that names where the rows of a shard are, its pattern's wildcards and all.
+fn folder_of(shard: &Shard) -> &Path {
+    let path = match &shard.done {
+        RowsIn::Jsonl { path, .. } => path,
+        RowsIn::Glob(text) => Path::new(text),
+    };
+    path.parent().unwrap_or(path)
+}
+
+/// The order of reading: folder by folder, so that one that many shards share is read once.
+///
+/// Where only some are read in time, those are not the same ones in every cycle: `turn` chooses the
+/// first folder and the way it goes on from there. Both ways, since behind a folder that never answers
+/// nothing is read: each of the others is before it in half of all turns, also its neighbours.
+fn in_turn<'a>(shards: &[&'a Shard], turn: u64) -> Vec<Errand<'a>> {
+    let errand = |(place, shard): (usize, &&'a Shard)| {
+        let pattern = match &shard.done {
+            RowsIn::Glob(text) => Pattern::parse(text).map(Some),
+            RowsIn::Jsonl { .. } => Ok(None),
+        };
+        Errand { place, shard, pattern }
+    };
+    let mut errands: Vec<Errand<'_>> = shards.iter().enumerate().map(errand).collect();
+    errands.sort_by(|a, b| a.folder().cmp(b.folder()));
+    let mut firsts = vec![0];
+    let mut at = 0;
+    for folder in errands.chunk_by(|a, b| a.folder() == b.folder()) {
+        at += folder.len();
+        firsts.push(at);
     }
+    let folders = firsts.len() as u64 - 1;
+    let first = (turn / 2).checked_rem(folders).and_then(|n| usize::try_from(n).ok());
+    errands.rotate_left(first.and_then(|n| firsts.get(n)).copied().unwrap_or(0));
+    if turn % 2 == 1 {
+        errands.reverse();
+    }
+    errands
 }

@@ -35,7 +35,12 @@ fn not_regular(path: &Path) -> Gap {
 }
 
 pub(super) fn failed(path: &Path, error: &io::Error) -> Gap {
-    gap(GapKind::Failed, path, format!("cannot be read: {error}"))
+    let kind = match error.kind() {
+        // Asking again changes nothing.
+        io::ErrorKind::PermissionDenied => GapKind::Unreadable,
+        _ => GapKind::Failed,
+    };
+    gap(kind, path, format!("cannot be read: {error}"))
 }
 
 pub(super) fn gap(kind: GapKind, path: &Path, detail: String) -> Gap {

@@ -11,7 +11,6 @@ use super::work::Work;
 use crate::model::cluster::{Node, QueueJob};
 use crate::model::id::JobId;
 use crate::model::observation::{self, Gap, GapKind, PastJob, Seen};
-use crate::model::policy::LaneSpec;
 use crate::model::request::{Asked, Change, Refusal, RefusalClass, Request, Submitted};
 use crate::slurm::{PastAsk, Scope, Slurm};
 
@@ -144,10 +143,10 @@ impl<W: Work> Slurm for Door<'_, W> {
         Ok(self.cluster.qos.iter().find(|q| rows && q.name == qos).and_then(|q| q.gpus))
     }
 
-    fn takes_both(&mut self, lane: &LaneSpec) -> Seen<(bool, String)> {
+    fn takes_both(&mut self, request: &Request) -> Seen<(bool, String)> {
         self.cluster.calls.sbatch += 1;
         self.read(Command::Sbatch)?;
-        let qos = lane.qos.as_deref().and_then(|names| self.cluster.qos_list(self.uid, names));
+        let qos = request.qos.as_deref().and_then(|names| self.cluster.qos_list(self.uid, names));
         let words = if qos.is_some() { "slurm 24.11" } else { "Invalid qos specification" };
         Ok((qos.is_some(), words.to_owned()))
     }

@@ -20,6 +20,8 @@ pub struct Rows {
     tables: Vec<Table>,
     live: Vec<LiveRun>,
     logs: BTreeMap<JobId, Vec<String>>,
+    /// Nobody can read the logs: the file system that they lie on is away.
+    pub logs_away: bool,
     bad_nodes: Vec<String>,
 }
 

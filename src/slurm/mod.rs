@@ -25,7 +25,6 @@ pub mod time;
 use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;
 use crate::model::observation::{Cluster, PastJob, Seen};
-use crate::model::policy::LaneSpec;
 use crate::model::request::{Asked, Change, Request, Submitted};
 use crate::model::units::Time;
 
@@ -56,9 +55,9 @@ pub trait Slurm {
     fn past(&mut self, ask: &PastAsk) -> Seen<Vec<PastJob>>;
     /// GPUs that a QOS may use in all; `None`: Slurm has no such limit.
     fn qos_gpus(&mut self, qos: &str) -> Seen<Option<u32>>;
-    /// Whether a job may be in both lanes, given as one lane with a list of QOS; and the version,
-    /// or the words of the refusal. May use up a job id.
-    fn takes_both(&mut self, lane: &LaneSpec) -> Seen<(bool, String)>;
+    /// Whether a job may be in both lanes: this one, with a list of QOS, which is not submitted; and
+    /// the version, or the words of the refusal. May use up a job id.
+    fn takes_both(&mut self, request: &Request) -> Seen<(bool, String)>;
     fn submit(&mut self, request: &Request) -> Submitted;
     /// One scontrol for all jobs that go the same way.
     fn update(&mut self, jobs: &[JobId], change: &Change) -> Asked;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::model::cluster::{Node, QueueJob};
 use crate::model::id::JobId;
 use crate::model::observation::{Cluster, Gap, GapKind, PastJob, Seen};
-use crate::model::policy::{LaneSpec, SlurmSettings};
+use crate::model::policy::SlurmSettings;
 use crate::model::request::{Asked, Change, Refusal, RefusalClass, Request, Submitted};
 
 pub use super::environment::Environment;
@@ -319,14 +319,21 @@ impl Slurm for RealSlurm {
         }
     }
 
-    fn takes_both(&mut self, lane: &LaneSpec) -> Seen<(bool, String)> {
+    fn takes_both(&mut self, request: &Request) -> Seen<(bool, String)> {
         let version = self.version()?;
         if !health::takes_a_list_of_qos(&version) {
             return Ok((false, version));
         }
-        Ok(match self.read("sbatch", sbatch::dry_argv(lane)) {
-            Ok(_) => (true, version),
-            Err(gap) => (false, format!("{version}: {}", gap.detail)),
+        let source = "sbatch --test-only";
+        let arguments =
+            sbatch::dry_argv(request).map_err(|fault| error::unreadable(source, fault))?;
+        let script = sbatch::script(request);
+        let stdin = script.as_ref().map(String::as_bytes);
+        let env = self.environment.of_sbatch(self.bin_dir.as_deref(), request);
+        let run = self.call("sbatch", arguments, &env, stdin, self.timeout);
+        Ok(match sbatch::parse_dry(source, run)? {
+            Ok(()) => (true, version),
+            Err(words) => (false, format!("{version}: {words}")),
         })
     }
 

@@ -8,7 +8,8 @@
 use std::path::Path;
 
 use crate::model::id::JobId;
-use crate::model::policy::{LaneSpec, Launch};
+use crate::model::observation::Seen;
+use crate::model::policy::Launch;
 use crate::model::request::{Refusal, RefusalClass, Request, Submitted};
 
 use super::command::{End, NotFound, Outcome};
@@ -56,17 +57,24 @@ pub fn argv(request: &Request) -> Result<Vec<String>, String> {
     Ok(argv)
 }
 
-/// A dry submission: would a job of this lane be taken at all?
-pub(super) fn dry_argv(lane: &LaneSpec) -> Vec<String> {
-    let mut argv = vec!["--test-only".to_owned(), "--gres=gpu:1".to_owned()];
-    let mut option = |name: &str, value: &Option<String>| {
-        argv.extend(value.iter().map(|value| format!("--{name}={value}")));
-    };
-    option("qos", &lane.qos);
-    option("partition", &lane.partition);
-    option("account", &lane.account);
-    argv.push("--wrap=true".to_owned());
-    argv
+/// A dry submission: would this one be taken? With all of its arguments, since a site may want some
+/// of them (an account, a time limit) before it looks at any other.
+pub(super) fn dry_argv(request: &Request) -> Result<Vec<String>, String> {
+    let dry = std::iter::once("--test-only".to_owned());
+    Ok(dry.chain(argv(request)?).collect())
+}
+
+/// What it says: taken, or the words of the refusal. All else is no answer: who was not reached, is
+/// overloaded or at a limit has refused nothing.
+pub(super) fn parse_dry(source: &str, run: Result<Outcome, NotFound>) -> Seen<Result<(), String>> {
+    let submitted = parse(&run);
+    match (error::reading(source, run), submitted) {
+        (Ok(_), _) => Ok(Ok(())),
+        (Err(_), Submitted::Refused(Refusal { class: RefusalClass::Request, text })) => {
+            Ok(Err(text))
+        }
+        (Err(gap), _) => Err(gap),
+    }
 }
 
 /// The batch script on stdin; `None` where the user has one of his own.
@@ -150,6 +158,9 @@ const LOCAL: [&str; 9] = [
     "specification can not be satisfied",
 ];
 
+/// Before the controller's own words: of a submission, and of a dry one.
+const SUBMISSION_FAILED: [&str; 2] = ["Batch job submission failed:", "allocation failure:"];
+
 /// The request never left this host ...
 const NEVER_SENT: [&str; 2] =
     ["Munge encode failed", "Unable to establish control machine address"];
@@ -177,7 +188,9 @@ pub fn parse(run: &Result<Outcome, NotFound>) -> Submitted {
 
 fn failed(stderr: &str, words: String) -> Submitted {
     let line = error::telling_line(stderr);
-    let why = stderr.lines().find_map(|line| line.split_once("Batch job submission failed:"));
+    let why = SUBMISSION_FAILED
+        .iter()
+        .find_map(|words| stderr.lines().find_map(|line| line.split_once(words)));
     let any = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
     // Munge refuses to sign before anything is sent; the broken text that follows comes from that.
     if any(&NEVER_SENT) && !any(&SENT) {

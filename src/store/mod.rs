@@ -53,6 +53,17 @@ impl Store {
         &self.path
     }
 
+    /// Bytes that `write_cache` kept; `None` where there are none to be had. What is in them is
+    /// for their writer to judge.
+    pub fn read_cache(&self) -> Option<Vec<u8>> {
+        // Unreadable is as good as none: it is made anew from the user's files.
+        file::read(&self.cache_path()).ok().flatten().map(|(bytes, _)| bytes)
+    }
+
+    fn cache_path(&self) -> PathBuf {
+        beside(&self.path, ".progress")
+    }
+
     pub fn journal_path(&self) -> PathBuf {
         journal::path_for(&self.path)
     }
@@ -367,19 +378,8 @@ impl Locked {
         recording::append(&self.store.recording_path(), given)
     }
 
-    /// Bytes that `write_cache` kept; `None` where there are none to be had. What is in them is
-    /// for their writer to judge.
-    pub fn read_cache(&self) -> Option<Vec<u8>> {
-        // Unreadable is as good as none: it is made anew from the user's files.
-        file::read(&self.cache_path()).ok().flatten().map(|(bytes, _)| bytes)
-    }
-
     /// Never half written, but perhaps lost in a crash.
     pub fn write_cache(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        file::replace_cache(&self.cache_path(), bytes)
-    }
-
-    fn cache_path(&self) -> PathBuf {
-        beside(&self.store.path, ".progress")
+        file::replace_cache(&self.store.cache_path(), bytes)
     }
 }

@@ -330,12 +330,12 @@ fn files_are_never_for_everybody_and_follow_a_group_folder() {
 fn the_cache_comes_back_and_its_loss_is_no_error() {
     let place = Place::new();
     let mut locked = place.lock();
-    assert_eq!(locked.read_cache(), None);
+    assert_eq!(locked.store().read_cache(), None);
     locked.write_cache(b"\0some bytes\n").expect("writes");
-    assert_eq!(locked.read_cache().as_deref(), Some(&b"\0some bytes\n"[..]));
+    assert_eq!(locked.store().read_cache().as_deref(), Some(&b"\0some bytes\n"[..]));
     fs::remove_file(place.file("state.json.progress")).expect("removes");
     fs::create_dir(place.file("state.json.progress")).expect("makes");
-    assert_eq!(locked.read_cache(), None);
+    assert_eq!(locked.store().read_cache(), None);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use crate::engine::{Checkpoint, Hands, Report, dry_run, tick};
 use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;
-use crate::model::observation::{self, Measured, PastJob, Seen};
-use crate::model::policy::{CostIn, LaneSpec, Policy, Shard};
+use crate::model::observation::{self, Gap, GapKind, Measured, PastJob, Seen};
+use crate::model::policy::{CostIn, Policy, Shard};
 use crate::model::request::{Asked, Change, Request, Submitted};
 use crate::model::state::State;
 use crate::model::units::{Money, Secs, Time};
@@ -139,8 +139,8 @@ impl Slurm for Shared<'_, '_> {
     fn qos_gpus(&mut self, qos: &str) -> Seen<Option<u32>> {
         self.with(|door| door.qos_gpus(qos))
     }
-    fn takes_both(&mut self, lane: &LaneSpec) -> Seen<(bool, String)> {
-        self.with(|door| door.takes_both(lane))
+    fn takes_both(&mut self, request: &Request) -> Seen<(bool, String)> {
+        self.with(|door| door.takes_both(request))
     }
     fn submit(&mut self, request: &Request) -> Submitted {
         self.with(|door| door.submit(request))
@@ -161,7 +161,7 @@ struct Reader<'a, 'c> {
 }
 
 impl Progress for Reader<'_, '_> {
-    fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>> {
+    fn measure(&mut self, shards: &[&Shard], _: u64) -> Vec<Seen<Measured>> {
         let cluster = self.cluster.borrow();
         let read = |shard: &&Shard| {
             let index = cluster.work.index_of(&shard.id.to_string());
@@ -170,11 +170,18 @@ impl Progress for Reader<'_, '_> {
         shards.iter().map(read).collect()
     }
 
-    fn log_tail(&mut self, _: &Shard, job: JobId, lines: usize) -> Vec<String> {
-        let cluster = self.cluster.borrow();
-        let log = cluster.work.log_of(job);
-        log.iter().skip(log.len().saturating_sub(lines)).cloned().collect()
+    fn log_tail(&mut self, _: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>> {
+        tail(&self.cluster.borrow().work, job, lines)
     }
+}
+
+fn tail(rows: &Rows, job: JobId, lines: usize) -> Seen<Vec<String>> {
+    if rows.logs_away {
+        let detail = "their file system does not answer".to_owned();
+        return Err(Gap { kind: GapKind::TimedOut, source: "logs".to_owned(), detail });
+    }
+    let log = rows.log_of(job);
+    Ok(log.iter().skip(log.len().saturating_sub(lines)).cloned().collect())
 }
 
 /// What the files of a shard say at that moment.
@@ -194,7 +201,7 @@ pub struct Shards {
 }
 
 impl Progress for Shards {
-    fn measure(&mut self, shards: &[&Shard]) -> Vec<Seen<Measured>> {
+    fn measure(&mut self, shards: &[&Shard], _: u64) -> Vec<Seen<Measured>> {
         let read = |shard: &&Shard| {
             let index = self.rows.index_of(&shard.id.to_string());
             Ok(read_at(&self.rows, index, shard, self.now))
@@ -202,8 +209,7 @@ impl Progress for Shards {
         shards.iter().map(read).collect()
     }
 
-    fn log_tail(&mut self, _: &Shard, job: JobId, lines: usize) -> Vec<String> {
-        let log = self.rows.log_of(job);
-        log.iter().skip(log.len().saturating_sub(lines)).cloned().collect()
+    fn log_tail(&mut self, _: &Shard, job: JobId, lines: usize) -> Seen<Vec<String>> {
+        tail(&self.rows, job, lines)
     }
 }

@@ -8,7 +8,6 @@ use babysit::engine::Checkpoint;
 use babysit::model::cluster::QueueJob;
 use babysit::model::id::JobId;
 use babysit::model::observation::{self, PastJob, Seen};
-use babysit::model::policy::LaneSpec;
 use babysit::model::request::{Asked, Change, Request, Submitted};
 use babysit::model::state::State;
 use babysit::planning::event::Event;
@@ -63,8 +62,8 @@ impl Slurm for Cutting<'_> {
     fn past(&mut self, ask: &PastAsk) -> Seen<Vec<PastJob>> {
         self.inner.past(ask)
     }
-    fn takes_both(&mut self, lane: &LaneSpec) -> Seen<(bool, String)> {
-        self.inner.takes_both(lane)
+    fn takes_both(&mut self, request: &Request) -> Seen<(bool, String)> {
+        self.inner.takes_both(request)
     }
     fn qos_gpus(&mut self, qos: &str) -> Seen<Option<u32>> {
         self.inner.qos_gpus(qos)

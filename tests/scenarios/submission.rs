@@ -3,7 +3,7 @@
 use babysit::engine::Outcome;
 use babysit::model::policy::{Lane, Policy, Shard};
 use babysit::model::reason::Reason;
-use babysit::model::state::{Gate, HeldWhy};
+use babysit::model::state::{Gate, HeldWhy, Slot};
 use babysit::model::units::Secs;
 use babysit::planning::event::What;
 use babysit::planning::plan::Action;
@@ -98,6 +98,28 @@ fn out_of_memory_on_the_top_tier_is_held() {
     assert_eq!(*story.why("a/s0"), Reason::TopTierOutOfMemory);
     story.after(Secs(3600));
     assert_eq!(story.submissions("a/s0"), 2);
+}
+
+#[test]
+fn no_end_is_judged_while_its_log_cannot_be_read() {
+    let mut cluster = nodes(&[("P", "rtx4090", 2), ("Q", "rtx5090", 2)]);
+    let table = Table::new(4, Secs(900)).start_cost(Secs(20));
+    cluster.work.add("a/s0", table.always(Trouble::GpuMemory(vec!["rtx4090".to_owned()])));
+    let mut story = Story::new(policy(vec![wants("a/s0", "BCG", 2, MIN_4090)]), cluster);
+    story.stranger_takes("Q", 1, "rtx5090");
+    story.tick();
+    story.world.cluster.work.logs_away = true;
+    for _ in 0..20 {
+        story.after(Secs(60));
+    }
+    let record = story.record("a/s0");
+    assert_eq!((record.failures, record.min_tier), (0, None));
+    assert!(matches!(record.slot, Slot::Settling(_)));
+    assert!(record.progress.gap.as_ref().is_some_and(|gap| gap.contains("does not answer")));
+    story.world.cluster.work.logs_away = false;
+    story.after(Secs(60));
+    let record = story.record("a/s0");
+    assert_eq!((record.failures, record.min_tier), (0, Some(3)));
 }
 
 #[test]

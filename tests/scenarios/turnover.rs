@@ -3,7 +3,7 @@
 
 use babysit::model::policy::{LaneMode, Lanes, Policy, Shard};
 use babysit::model::units::Secs;
-use babysit::sim::{Cluster, Rows, Table};
+use babysit::sim::{Cluster, Command, Fault, Rows, Table};
 
 use crate::harness::{Story, T0, lanes, shard};
 
@@ -126,6 +126,25 @@ fn a_slurm_without_lists_of_qos_is_asked_once_a_day_and_gets_the_adaptive_rule()
     story.world.state.learned.takes_both.as_mut().expect("an answer").at = T0 - Secs::hours(24);
     story.after(Secs::minutes(10));
     assert_eq!(story.pending_in("own,extra"), ids(&["long", "middle", "short"]));
+}
+
+#[test]
+fn no_answer_is_asked_for_again_and_so_are_other_lanes() {
+    let mut story = full(LaneMode::Both, three());
+    story.faulty = true;
+    let text = "Unable to contact slurm controller (connect failure)";
+    story.world.cluster.faults.next_says(Command::Sbatch, Fault::Error, text);
+    story.tick();
+    assert_eq!(story.world.state.learned.takes_both, None);
+    story.faulty = false;
+    story.after(Secs::minutes(1));
+    assert_eq!(story.pending_in("own,normal").len() + story.pending_in("own,extra").len(), 3);
+    let asked = |story: &Story| story.world.state.learned.takes_both.clone().expect("known").asked;
+    assert_eq!(asked(&story), "own,extra");
+    // What one pair of lanes was told is no word on another.
+    story.world.policy.lanes.as_mut().expect("lanes").extra.qos = Some("normal".to_owned());
+    story.after(Secs::minutes(1));
+    assert_eq!(asked(&story), "own,normal");
 }
 
 #[test]

@@ -62,7 +62,7 @@ disk_struct!(DiskLearned for Learned {
     takes_both: Option<TakesBoth>
 });
 
-disk_struct!(DiskTakesBoth for TakesBoth { yes: bool, said: String, at: Time; });
+disk_struct!(DiskTakesBoth for TakesBoth { yes: bool, said: String, at: Time; asked: String });
 
 disk_struct!(DiskOwnLane for OwnLane {
     ;
