@@ -53,10 +53,14 @@ pub fn reconcile(hands: &mut Hands<'_>, state: &mut State) -> Reconciled {
     let twins = settle(hands.policy, state, &seen, &roster, hands.now, &mut done.events);
     orphans::follow(hands.policy, state, &seen, hands.now, &mut done.events);
     done.left = differences(state, &seen.cluster);
-    hands.checkpoint.journal(&done.events);
-    let ready = hands.checkpoint.save(state).and_then(|()| hands.checkpoint.still_ours());
-    if let Err(error) = ready {
+    if let Err(error) = hands.checkpoint.save(state) {
         done.outcome = Outcome::Failed(format!("the state could not be saved: {error:#}"));
+        return done;
+    }
+    // Only what is in the state is told, as in a tick.
+    hands.checkpoint.journal(&done.events);
+    if let Err(error) = hands.checkpoint.still_ours() {
+        done.outcome = Outcome::Failed(format!("no second job was cancelled: {error:#}"));
         return done;
     }
     let jobs: Vec<_> = twins.iter().map(|Target { job, .. }| *job).collect();
