@@ -357,7 +357,7 @@ fn fake_slurm_reconcile_leaves_where_slurm_does_not_answer() {
 }
 
 #[test]
-fn fake_slurm_reconcile_takes_up_the_jobs_of_a_lost_state() {
+fn fake_slurm_reconcile_takes_up_the_jobs_of_a_lost_state_when_told_to() {
     let lab = Lab::new();
     lab.run(&["tick"], 0);
     let instance = lab.instance();
@@ -367,8 +367,14 @@ fn fake_slurm_reconcile_takes_up_the_jobs_of_a_lost_state() {
         }
     }
     has(&lab.run(&["tick"], 1).err, "babysit reconcile");
-    // The failed tick left a state without any history.
-    let said = lab.run(&["reconcile"], 0);
+    // The failed tick left a state without any history. A campaign that lives looks just like this.
+    let mine = lab.instance();
+    let said = lab.run(&["reconcile"], 3);
+    has(&said.out, &format!("babysit reconcile --take-up {instance}"));
+    let journal = lab.read("journal.jsonl");
+    has(&lab.run(&["reconcile", "--take-up", "feedbeef"], 1).err, "nothing was taken up");
+    assert_eq!((lab.instance(), lab.read("journal.jsonl")), (mine, journal));
+    let said = lab.run(&["reconcile", "--take-up", &instance], 0);
     has(&said.out, "was found in the queue as attempt 1");
     has(&said.err, "another babysit of this project");
     assert_eq!(lab.instance(), instance);
@@ -392,7 +398,10 @@ fn fake_slurm_reconcile_takes_up_nothing_that_proves_less_than_all() {
             "900 oracle-plan.find.s0.a1 babysit:cafecafe:find/s0:a1:00000000 PENDING\n",
         );
         lab.add_job(odd);
-        has(&lab.run(&["reconcile"], 3).out, "of another state");
+        let said = lab.run(&["reconcile"], 3).out;
+        has(&said, "of another state");
+        assert!(!said.contains("--take-up"), "{said}");
+        lab.run(&["reconcile", "--take-up", "cafecafe"], 1);
         assert_ne!(lab.instance(), "cafecafe", "{odd}");
     }
 }

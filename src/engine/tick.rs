@@ -163,9 +163,9 @@ fn strangers_under_our_names(state: &State, roster: &Roster<'_>) -> Option<Strin
     }
     let first = roster.foreign.first()?;
     Some(format!(
-        "{} live job(s) of project `{}` belong to another state (first: job {}, {}): if the state \
-         file was lost, put it back or run `babysit reconcile`; if this is a second campaign, give \
-         it a `project` name of its own. Nothing was submitted",
+        "{} live job(s) of project `{}` belong to another state (first: job {}, {}): if this is a \
+         second campaign, give it a `project` name of its own; if the state file was lost, put it \
+         back, or see what `babysit reconcile` says. Nothing was submitted",
         roster.foreign.len(),
         state.project,
         first.id,
