@@ -341,9 +341,29 @@ fn fake_slurm_reconcile_names_orphans_and_strangers() {
     let kinds: Vec<_> =
         json["left"].as_array().expect("a list").iter().map(|d| &d["kind"]).collect();
     assert_eq!(kinds, ["orphan", "strangers"]);
+    assert_eq!(
+        (&json["left"][0]["needs_person"], &json["left"][1]["needs_person"]),
+        (&false.into(), &true.into())
+    );
     let orphan = &lab.jobs()["restore/s0"][0];
-    has(&lab.run(&["reconcile"], 3).out, &format!("scancel {orphan}, or put the shard back"));
+    has(&lab.run(&["reconcile"], 3).out, "nothing to do: ticks follow it");
     assert_eq!(lab.jobs().values().map(Vec::len).sum::<usize>(), 4, "nobody is touched");
+
+    let (ours, _) = lab
+        .read("bin/jobs")
+        .rsplit_once("900 ")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .expect("last");
+    lab.write("bin/jobs", &ours);
+    lab.run(&["reconcile"], 0);
+    // A second job of one that ticks follow: nobody cancels it, and nobody says so.
+    let comment = format!("babysit:{}:restore/s0:a1:ffffffff", lab.instance());
+    lab.add_job(&format!("901 oracle-plan.restore.s0.a1 {comment} PENDING"));
+    let told = lab.read("journal.jsonl");
+    has(&lab.run(&["reconcile"], 3).out, "scancel 901, or put the shard back");
+    lab.run(&["tick"], 0);
+    assert_eq!(lab.jobs()["restore/s0"], [orphan.as_str(), "901"]);
+    assert!(!lab.read("journal.jsonl").replace(&told, "").contains("901"));
 }
 
 #[test]

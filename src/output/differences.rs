@@ -39,7 +39,7 @@ pub fn sentence(difference: &Difference, now: Time) -> String {
             let kept = kept.map_or_else(|| "none".to_owned(), |job| job.to_string());
             format!("{shard}: two live jobs or more: {kept} is kept; {}", others.join(", "))
         }
-        Difference::Orphan { shard, job, running } => format!(
+        Difference::Orphan { shard, job, running, .. } => format!(
             "{}: job {job} {}, but shards.toml no longer has this shard",
             one_line(shard),
             if *running { "runs" } else { "pends" }
@@ -74,6 +74,9 @@ pub fn next(difference: &Difference) -> String {
                 )
             }
         }
+        Difference::Orphan { job, followed: true, .. } => format!(
+            "nothing to do: ticks follow it to its end and charge it; to end it now: scancel {job}"
+        ),
         Difference::Orphan { job, .. } => {
             format!("scancel {job}, or put the shard back into shards.toml")
         }

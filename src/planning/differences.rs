@@ -17,8 +17,9 @@ pub enum Difference {
     Missing { shard: ShardId, job: JobId, since: Option<Time> },
     /// More than one live job of one shard; the state holds `kept`.
     Twins { shard: ShardId, kept: Option<JobId>, others: Vec<Twin> },
-    /// A live job of this state whose shard is no longer in shards.toml.
-    Orphan { shard: String, job: JobId, running: bool },
+    /// A live job of this state whose shard is no longer in shards.toml. `followed`: the state has it,
+    /// so ticks see it to its end.
+    Orphan { shard: String, job: JobId, running: bool, followed: bool },
     /// Live jobs under our project's names that belong to another state. `lost`: all that is to be
     /// seen would fit a state that was lost, and only a person knows whether it was.
     Strangers { instance: String, jobs: Vec<JobId>, lost: bool },
@@ -37,7 +38,8 @@ impl Difference {
         match self {
             Difference::UnknownSubmission { .. } | Difference::Missing { .. } => false,
             Difference::Twins { others, .. } => others.iter().any(|twin| !twin.may_go),
-            Difference::Orphan { .. } | Difference::Strangers { .. } => true,
+            Difference::Orphan { followed, .. } => !followed,
+            Difference::Strangers { .. } => true,
         }
     }
 }
@@ -93,10 +95,12 @@ fn orphans(state: &State, cluster: &Cluster) -> Vec<Difference> {
         let known = state.shards.iter().any(|record| record.id.to_string() == shard);
         let prefix = format!("{}.{}.a", state.project, shard.replacen('/', ".", 1));
         let is_ours = job.name.starts_with(&prefix);
+        let mut lives = state.orphans.iter().filter_map(|record| record.live());
         (!known && is_ours && !job.state.is_over()).then(|| Difference::Orphan {
             shard,
             job: job.id,
             running: job.state.holds_gpus(),
+            followed: lives.any(|live| live.job == job.id),
         })
     };
     cluster.jobs.iter().filter_map(orphan).collect()
