@@ -249,6 +249,36 @@ fn fake_slurm_a_full_disk_submits_nothing_and_recovers_by_itself() {
     assert_eq!(lab.asked_of_sbatch(), 10);
 }
 
+#[test]
+fn fake_slurm_nothing_is_told_that_no_save_has_kept() {
+    let lab = Lab::new();
+    // A first tick that only tells, and whose one save fails.
+    lab.program("squeue", "exit 1");
+    let said = lab.run_after("trap '' XFSZ; ulimit -f 1", "tick");
+    assert_eq!((said.code, lab.read("state.json")), (Some(1), String::new()), "{}", said.err);
+    assert_eq!(lab.read("journal.jsonl"), "", "ahead of the state, it would stop every later tick");
+    lab.program("squeue", &format!("{MOMENT}{SQUEUE}"));
+    lab.run(&["tick"], 0);
+    let told = lab.read("journal.jsonl").matches("\"kind\":\"submitted\"").count();
+    assert_eq!((lab.asked_of_sbatch(), told), (3, 3));
+}
+
+#[test]
+fn fake_slurm_what_the_first_save_kept_is_told_though_the_last_one_fails() {
+    let lab = Lab::new();
+    lab.run(&["tick"], 0);
+    // One job runs by now, another shard is to be submitted, and somebody writes the state meanwhile.
+    lab.write("bin/jobs", &lab.read("bin/jobs").replacen("PENDING", "RUNNING", 1));
+    lab.write("shards.toml", &TOML.replace("shards = 2", "shards = 3"));
+    let save = "cp ../state.json ../s && mv ../s ../state.json";
+    lab.program("sbatch", &format!("{MOMENT}{SBATCH}{save}"));
+    has(&lab.run(&["tick"], 1).err, "somebody else wrote it");
+    let told = || lab.read("journal.jsonl").matches("\"started\"").count();
+    assert_eq!(told(), 1);
+    lab.run(&["tick"], 0);
+    assert_eq!(told(), 1, "it is told once");
+}
+
 // ---- reconcile
 
 #[test]
@@ -311,9 +341,29 @@ fn fake_slurm_reconcile_names_orphans_and_strangers() {
     let kinds: Vec<_> =
         json["left"].as_array().expect("a list").iter().map(|d| &d["kind"]).collect();
     assert_eq!(kinds, ["orphan", "strangers"]);
+    assert_eq!(
+        (&json["left"][0]["needs_person"], &json["left"][1]["needs_person"]),
+        (&false.into(), &true.into())
+    );
     let orphan = &lab.jobs()["restore/s0"][0];
-    has(&lab.run(&["reconcile"], 3).out, &format!("scancel {orphan}, or put the shard back"));
+    has(&lab.run(&["reconcile"], 3).out, "nothing to do: ticks follow it");
     assert_eq!(lab.jobs().values().map(Vec::len).sum::<usize>(), 4, "nobody is touched");
+
+    let (ours, _) = lab
+        .read("bin/jobs")
+        .rsplit_once("900 ")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .expect("last");
+    lab.write("bin/jobs", &ours);
+    lab.run(&["reconcile"], 0);
+    // A second job of one that ticks follow: nobody cancels it, and nobody says so.
+    let comment = format!("babysit:{}:restore/s0:a1:ffffffff", lab.instance());
+    lab.add_job(&format!("901 oracle-plan.restore.s0.a1 {comment} PENDING"));
+    let told = lab.read("journal.jsonl");
+    has(&lab.run(&["reconcile"], 3).out, "scancel 901, or put the shard back");
+    lab.run(&["tick"], 0);
+    assert_eq!(lab.jobs()["restore/s0"], [orphan.as_str(), "901"]);
+    assert!(!lab.read("journal.jsonl").replace(&told, "").contains("901"));
 }
 
 #[test]
@@ -327,7 +377,7 @@ fn fake_slurm_reconcile_leaves_where_slurm_does_not_answer() {
 }
 
 #[test]
-fn fake_slurm_reconcile_takes_up_the_jobs_of_a_lost_state() {
+fn fake_slurm_reconcile_takes_up_the_jobs_of_a_lost_state_when_told_to() {
     let lab = Lab::new();
     lab.run(&["tick"], 0);
     let instance = lab.instance();
@@ -337,8 +387,14 @@ fn fake_slurm_reconcile_takes_up_the_jobs_of_a_lost_state() {
         }
     }
     has(&lab.run(&["tick"], 1).err, "babysit reconcile");
-    // The failed tick left a state without any history.
-    let said = lab.run(&["reconcile"], 0);
+    // The failed tick left a state without any history. A campaign that lives looks just like this.
+    let mine = lab.instance();
+    let said = lab.run(&["reconcile"], 3);
+    has(&said.out, &format!("babysit reconcile --take-up {instance}"));
+    let journal = lab.read("journal.jsonl");
+    has(&lab.run(&["reconcile", "--take-up", "feedbeef"], 1).err, "nothing was taken up");
+    assert_eq!((lab.instance(), lab.read("journal.jsonl")), (mine, journal));
+    let said = lab.run(&["reconcile", "--take-up", &instance], 0);
     has(&said.out, "was found in the queue as attempt 1");
     has(&said.err, "another babysit of this project");
     assert_eq!(lab.instance(), instance);
@@ -362,7 +418,10 @@ fn fake_slurm_reconcile_takes_up_nothing_that_proves_less_than_all() {
             "900 oracle-plan.find.s0.a1 babysit:cafecafe:find/s0:a1:00000000 PENDING\n",
         );
         lab.add_job(odd);
-        has(&lab.run(&["reconcile"], 3).out, "of another state");
+        let said = lab.run(&["reconcile"], 3).out;
+        has(&said, "of another state");
+        assert!(!said.contains("--take-up"), "{said}");
+        lab.run(&["reconcile", "--take-up", "cafecafe"], 1);
         assert_ne!(lab.instance(), "cafecafe", "{odd}");
     }
 }

@@ -132,7 +132,11 @@ pub enum Command {
     /// Clear a failure count and queue again
     Retry(Targets),
     /// What Slurm and the state disagree on; settles what it can prove
-    Reconcile,
+    Reconcile {
+        /// Take up the jobs of this instance, whose state is lost; never of one that still ticks
+        #[arg(long, value_name = "INSTANCE")]
+        take_up: Option<String>,
+    },
     /// Whether ticks can work here, and the crontab line to install
     Doctor,
     /// The crontab line that ticks for this project; --install puts it into your crontab

@@ -157,6 +157,10 @@ pub const LESSONS: &[Lesson] = &[
         &[
             ("babysit reconcile", "what Slurm and the state disagree on"),
             ("babysit reconcile --json", "the same for a script"),
+            (
+                "babysit reconcile --take-up 3527c15ceb8b",
+                "the jobs of a state that is lost for good",
+            ),
         ],
         &[PERSON, BUSY],
     ),

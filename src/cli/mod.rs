@@ -70,7 +70,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Release(targets) => wishes::run(cx, Wish::Release, &targets.targets),
         Command::Cancel(targets) => wishes::run(cx, Wish::Cancel, &targets.targets),
         Command::Retry(targets) => wishes::run(cx, Wish::Retry, &targets.targets),
-        Command::Reconcile => reconcile::run(cx),
+        Command::Reconcile { take_up } => reconcile::run(cx, take_up.as_deref()),
         Command::Doctor => doctor::run(cx),
         Command::Cron(asked) => cron::run(cx, asked),
         Command::Simulate(args::Simulate { show: true, .. }) => simulate_show::run(cx),

@@ -14,7 +14,7 @@ use super::cycle;
 use super::exit::{Exit, Stop};
 use super::slurm;
 
-pub fn run(cx: &Context) -> Result<Exit, Stop> {
+pub fn run(cx: &Context, take_up: Option<&str>) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
     let policy = &campaign.loaded.policy;
     let (mut locked, taken_over) = open(cx, &campaign)?;
@@ -37,7 +37,7 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
         now,
         seed: (cx.seed)(),
     };
-    let done = engine::reconcile(&mut hands, &mut state);
+    let done = engine::reconcile(&mut hands, &mut state, take_up);
     match &done.outcome {
         Outcome::Ok => {}
         Outcome::Skipped(why) => {
@@ -48,9 +48,8 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
     }
     if let Some(instance) = &done.taken_up {
         cx.talk.insist(&format!(
-            "babysit: the state is new, and its live jobs prove to be of instance {}: they were taken \
-             up. Should another babysit of this project still be at work, end it now: two would act on \
-             the same jobs",
+            "babysit: the jobs of instance {} were taken up. Should another babysit of this project \
+             still be at work, end it now: two would act on the same jobs",
             format::one_line(instance)
         ));
     }

@@ -16,7 +16,8 @@ use super::tick::{Hands, Outcome, observe};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reconciled {
     pub outcome: Outcome,
-    /// The state was new, and every live job under its names proved to be of this one instance.
+    /// The state was new, every live job under its names proved to be of this one instance, and a
+    /// person said that its state is lost.
     pub taken_up: Option<String>,
     /// As they were before anything was settled.
     pub found: Vec<Difference>,
@@ -25,7 +26,9 @@ pub struct Reconciled {
     pub events: Vec<Event>,
 }
 
-pub fn reconcile(hands: &mut Hands<'_>, state: &mut State) -> Reconciled {
+/// `take_up`: the instance whose state a person says is lost. A campaign that is alive elsewhere
+/// cannot be told from it by its jobs.
+pub fn reconcile(hands: &mut Hands<'_>, state: &mut State, take_up: Option<&str>) -> Reconciled {
     state.align(hands.policy, hands.now);
     let mut done = Reconciled {
         outcome: Outcome::Ok,
@@ -43,20 +46,36 @@ pub fn reconcile(hands: &mut Hands<'_>, state: &mut State) -> Reconciled {
         }
     };
     done.found = differences(state, &cluster);
-    if let Some(instance) = lost_instance(state, &cluster) {
-        state.instance.clone_from(&instance);
-        hands.checkpoint.another_instance();
-        done.taken_up = Some(instance);
+    if let Some(wanted) = take_up {
+        match lost_instance(state, &cluster) {
+            Some(instance) if instance == wanted => {
+                state.instance.clone_from(&instance);
+                hands.checkpoint.another_instance();
+                done.taken_up = Some(instance);
+            }
+            _ => {
+                done.outcome = Outcome::Failed(format!(
+                    "nothing was taken up: it takes a state that has never submitted, and live jobs \
+                     under this project's names that are all yours, of instance {wanted:?}, and one \
+                     for each of shards that shards.toml has. `babysit reconcile` lists what there is"
+                ));
+                return done;
+            }
+        }
     }
     let seen = observe(hands, state, cluster);
     let roster = Roster::new(state, &seen.cluster.jobs, seen.cluster.me);
     let twins = settle(hands.policy, state, &seen, &roster, hands.now, &mut done.events);
     orphans::follow(hands.policy, state, &seen, hands.now, &mut done.events);
     done.left = differences(state, &seen.cluster);
-    hands.checkpoint.journal(&done.events);
-    let ready = hands.checkpoint.save(state).and_then(|()| hands.checkpoint.still_ours());
-    if let Err(error) = ready {
+    if let Err(error) = hands.checkpoint.save(state) {
         done.outcome = Outcome::Failed(format!("the state could not be saved: {error:#}"));
+        return done;
+    }
+    // Only what is in the state is told, as in a tick.
+    hands.checkpoint.journal(&done.events);
+    if let Err(error) = hands.checkpoint.still_ours() {
+        done.outcome = Outcome::Failed(format!("no second job was cancelled: {error:#}"));
         return done;
     }
     let jobs: Vec<_> = twins.iter().map(|Target { job, .. }| *job).collect();

@@ -98,11 +98,13 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
     let mut events = plan.events.clone();
     // Before the intents are saved: a crash must not swallow what their save takes as known.
     notices::note(hands.policy, state, &events);
-    if let Err(text) = intend(hands, state, &plan) {
-        // Nothing of it has come about, and the next cycle tells it again. A journal that is ahead of
-        // a state that was never saved would make that state look lost.
-        return fail(hands, state, plan, Vec::new(), text).seeing(seen);
-    }
+    let kept = match intend(hands, state, &plan) {
+        Ok(kept) => kept,
+        Err(text) => return fail(hands, state, plan, events, text).seeing(seen),
+    };
+    // What is in the saved state by now is told even if no later save works.
+    let told = if kept { events.len() } else { 0 };
+    hands.checkpoint.journal(events.get(..told).unwrap_or_default());
     let (said, lost) = act(hands, state, &plan, &mut events);
     let moved = |action: &Action| matches!(action, Action::Update { .. });
     if plan.actions.iter().any(moved) || !said.answers.is_empty() {
@@ -113,11 +115,12 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
     notices::note(hands.policy, state, events.get(plan.events.len()..).unwrap_or_default());
     if let Some(why) = lost {
         let text = format!("broken off, nothing more was asked of Slurm: {why}");
-        return fail(hands, state, plan, events, text).seeing(seen);
+        record(state, hands.now, TickOutcome::Failed(text.clone()));
+        return finish(hands, state, plan, events, told, Outcome::Failed(text)).seeing(seen);
     }
     record(state, hands.now, TickOutcome::Ok);
     notices::review(hands.policy, state, events.is_empty(), hands.now);
-    finish(hands, state, plan, events, Outcome::Ok).seeing(seen)
+    finish(hands, state, plan, events, told, Outcome::Ok).seeing(seen)
 }
 
 /// The plan that a tick would carry out now; asks Slurm, changes nothing.
@@ -161,9 +164,9 @@ fn strangers_under_our_names(state: &State, roster: &Roster<'_>) -> Option<Strin
     }
     let first = roster.foreign.first()?;
     Some(format!(
-        "{} live job(s) of project `{}` belong to another state (first: job {}, {}): if the state \
-         file was lost, put it back or run `babysit reconcile`; if this is a second campaign, give \
-         it a `project` name of its own. Nothing was submitted",
+        "{} live job(s) of project `{}` belong to another state (first: job {}, {}): if this is a \
+         second campaign, give it a `project` name of its own; if the state file was lost, put it \
+         back, or see what `babysit reconcile` says. Nothing was submitted",
         roster.foreign.len(),
         state.project,
         first.id,
@@ -244,8 +247,8 @@ fn ask_both(hands: &mut Hands<'_>, state: &State, cluster: &Cluster) -> Option<T
 }
 
 /// Saves what is about to be asked, before it is asked: a crash from here on leaves a record of
-/// every job that may exist (architecture.md item 4).
-fn intend(hands: &mut Hands<'_>, state: &mut State, plan: &Plan) -> Result<(), String> {
+/// every job that may exist (architecture.md item 4). `false`: nothing is, so nothing was saved.
+fn intend(hands: &mut Hands<'_>, state: &mut State, plan: &Plan) -> Result<bool, String> {
     let mut effects = false;
     for action in &plan.actions {
         match action {
@@ -262,9 +265,9 @@ fn intend(hands: &mut Hands<'_>, state: &mut State, plan: &Plan) -> Result<(), S
         }
     }
     if !effects {
-        return Ok(());
+        return Ok(false);
     }
-    hands.checkpoint.save(state).map_err(|error| {
+    hands.checkpoint.save(state).map(|()| true).map_err(|error| {
         for action in &plan.actions {
             if let Action::Submit(submit) = action {
                 apply::not_asked(state, submit);
@@ -278,7 +281,7 @@ fn skip(hands: &mut Hands<'_>, state: &mut State, why: String) -> Report {
     record(state, hands.now, TickOutcome::Skipped(why.clone()));
     notices::skipped(hands.policy, state, &why, hands.now);
     let event = Event { at: hands.now, shard: None, what: What::CycleSkipped { why: why.clone() } };
-    finish(hands, state, Plan::default(), vec![event], Outcome::Skipped(why))
+    finish(hands, state, Plan::default(), vec![event], 0, Outcome::Skipped(why))
 }
 
 fn fail(
@@ -289,7 +292,7 @@ fn fail(
     why: String,
 ) -> Report {
     record(state, hands.now, TickOutcome::Failed(why.clone()));
-    finish(hands, state, plan, events, Outcome::Failed(why))
+    finish(hands, state, plan, events, 0, Outcome::Failed(why))
 }
 
 fn record(state: &mut State, now: Time, outcome: TickOutcome) {
@@ -304,16 +307,21 @@ fn record(state: &mut State, now: Time, outcome: TickOutcome) {
     });
 }
 
+/// Saves, then tells: a journal ahead of a state that was never saved would make that state look
+/// lost. The first `told` of the events are in the journal already.
 fn finish(
     hands: &mut Hands<'_>,
     state: &mut State,
     plan: Plan,
     events: Vec<Event>,
+    told: usize,
     outcome: Outcome,
 ) -> Report {
-    hands.checkpoint.journal(&events);
     let message = notices::take(hands.policy, state, hands.now);
     let saved = hands.checkpoint.save(state);
+    if saved.is_ok() {
+        hands.checkpoint.journal(events.get(told..).unwrap_or_default());
+    }
     // What was not saved as told is told by a later cycle.
     let message = message.filter(|_| saved.is_ok());
     let outcome = match (saved, outcome) {

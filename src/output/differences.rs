@@ -39,12 +39,12 @@ pub fn sentence(difference: &Difference, now: Time) -> String {
             let kept = kept.map_or_else(|| "none".to_owned(), |job| job.to_string());
             format!("{shard}: two live jobs or more: {kept} is kept; {}", others.join(", "))
         }
-        Difference::Orphan { shard, job, running } => format!(
+        Difference::Orphan { shard, job, running, .. } => format!(
             "{}: job {job} {}, but shards.toml no longer has this shard",
             one_line(shard),
             if *running { "runs" } else { "pends" }
         ),
-        Difference::Strangers { instance, jobs } => format!(
+        Difference::Strangers { instance, jobs, .. } => format!(
             "{} of another state (instance {}) under this project's names: {}",
             super::format::count(jobs.len() as u64, "job"),
             one_line(instance),
@@ -74,13 +74,26 @@ pub fn next(difference: &Difference) -> String {
                 )
             }
         }
+        Difference::Orphan { job, followed: true, .. } => format!(
+            "nothing to do: ticks follow it to its end and charge it; to end it now: scancel {job}"
+        ),
         Difference::Orphan { job, .. } => {
             format!("scancel {job}, or put the shard back into shards.toml")
         }
-        Difference::Strangers { .. } => {
-            "if the state was lost, put it back (or its .bak); if this \
-             is a second campaign, give it a `project` name of its own"
-                .into()
+        Difference::Strangers { instance, lost, .. } => {
+            let lost_for_good = if *lost {
+                let instance = one_line(instance);
+                format!(
+                    "; if it is lost for good and no babysit ticks for it any more: babysit reconcile \
+                     --take-up {instance}"
+                )
+            } else {
+                String::new()
+            };
+            format!(
+                "if this is a second campaign, give it a `project` name of its own; if the state was \
+                 lost, put it back (or its .bak){lost_for_good}"
+            )
         }
     }
 }

@@ -17,10 +17,12 @@ pub enum Difference {
     Missing { shard: ShardId, job: JobId, since: Option<Time> },
     /// More than one live job of one shard; the state holds `kept`.
     Twins { shard: ShardId, kept: Option<JobId>, others: Vec<Twin> },
-    /// A live job of this state whose shard is no longer in shards.toml.
-    Orphan { shard: String, job: JobId, running: bool },
-    /// Live jobs under our project's names that belong to another state.
-    Strangers { instance: String, jobs: Vec<JobId> },
+    /// A live job of this state whose shard is no longer in shards.toml. `followed`: the state has it,
+    /// so ticks see it to its end.
+    Orphan { shard: String, job: JobId, running: bool, followed: bool },
+    /// Live jobs under our project's names that belong to another state. `lost`: all that is to be
+    /// seen would fit a state that was lost, and only a person knows whether it was.
+    Strangers { instance: String, jobs: Vec<JobId>, lost: bool },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +38,8 @@ impl Difference {
         match self {
             Difference::UnknownSubmission { .. } | Difference::Missing { .. } => false,
             Difference::Twins { others, .. } => others.iter().any(|twin| !twin.may_go),
-            Difference::Orphan { .. } | Difference::Strangers { .. } => true,
+            Difference::Orphan { followed, .. } => !followed,
+            Difference::Strangers { .. } => true,
         }
     }
 }
@@ -80,7 +83,8 @@ pub fn differences(state: &State, cluster: &Cluster) -> Vec<Difference> {
         }
     }
     found.extend(orphans(state, cluster));
-    found.extend(strangers(&roster));
+    let lost = lost_instance(state, cluster);
+    found.extend(strangers(&roster, lost.as_deref()));
     found
 }
 
@@ -91,25 +95,31 @@ fn orphans(state: &State, cluster: &Cluster) -> Vec<Difference> {
         let known = state.shards.iter().any(|record| record.id.to_string() == shard);
         let prefix = format!("{}.{}.a", state.project, shard.replacen('/', ".", 1));
         let is_ours = job.name.starts_with(&prefix);
+        let mut lives = state.orphans.iter().filter_map(|record| record.live());
         (!known && is_ours && !job.state.is_over()).then(|| Difference::Orphan {
             shard,
             job: job.id,
             running: job.state.holds_gpus(),
+            followed: lives.any(|live| live.job == job.id),
         })
     };
     cluster.jobs.iter().filter_map(orphan).collect()
 }
 
-/// The instance of a state that was lost: this one has no history, and all live jobs under its
+/// The instance whose state may have been lost: this one has no history, and all live jobs under its
 /// names are this user's, of one instance and of shards that it has, one job each, with name and
-/// comment that agree.
+/// comment that agree. A second campaign that is at work elsewhere looks just the same.
 pub fn lost_instance(state: &State, cluster: &Cluster) -> Option<String> {
     if state.shards.iter().chain(&state.orphans).any(|record| record.attempts > 0) {
         return None;
     }
     let roster = Roster::new(state, &cluster.jobs, cluster.me);
     let first = roster.foreign.first()?;
-    let instance = first.comment.split(':').nth(1).filter(|name| !name.is_empty())?;
+    let instance = first.comment.split(':').nth(1)?;
+    // It is going to be typed, and the comment may be anybody's.
+    if instance.is_empty() || !instance.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return None;
+    }
     let lost = State { instance: instance.to_owned(), ..state.clone() };
     let theirs = Roster::new(&lost, &cluster.jobs, cluster.me);
     let live = |shard: usize| theirs.of(shard).iter().filter(|ours| !ours.job.state.is_over());
@@ -120,7 +130,7 @@ pub fn lost_instance(state: &State, cluster: &Cluster) -> Option<String> {
     (all && single && mine).then(|| instance.to_owned())
 }
 
-fn strangers(roster: &Roster<'_>) -> Vec<Difference> {
+fn strangers(roster: &Roster<'_>, lost: Option<&str>) -> Vec<Difference> {
     let mut by_instance: Vec<(String, Vec<JobId>)> = Vec::new();
     for job in &roster.foreign {
         let instance = job.comment.split(':').nth(1).unwrap_or_default();
@@ -129,6 +139,9 @@ fn strangers(roster: &Roster<'_>) -> Vec<Difference> {
             None => by_instance.push((instance.to_owned(), vec![job.id])),
         }
     }
-    let stranger = |(instance, jobs)| Difference::Strangers { instance, jobs };
+    let stranger = |(instance, jobs): (String, Vec<JobId>)| {
+        let lost = lost == Some(instance.as_str());
+        Difference::Strangers { instance, jobs, lost }
+    };
     by_instance.into_iter().map(stranger).collect()
 }

@@ -10,7 +10,7 @@ use crate::model::state::{Attempt, LabRecord, ShardRecord, Slot, State};
 use crate::model::units::{GpuSeconds, Time};
 
 use super::account;
-use super::event::Event;
+use super::event::{Event, What};
 use super::reconcile::reconcile;
 use super::reservation;
 use super::roster::Roster;
@@ -58,8 +58,11 @@ pub fn follow(
             release(&policy, &mut apart, i, now, events);
         }
         let roster = Roster::new(&apart, &seen.cluster.jobs, seen.cluster.me);
-        // A second job of one is told by `reconcile`; nothing is cancelled here.
-        reconcile(&policy, &mut apart, seen, &roster, now, events);
+        // Nothing is cancelled here, so nothing may say that it was: a second job of one is listed by
+        // `babysit reconcile`, for a person.
+        let mut told = Vec::new();
+        reconcile(&policy, &mut apart, seen, &roster, now, &mut told);
+        events.extend(told.into_iter().filter(|event| !matches!(event.what, What::Twin { .. })));
         for (record, shard) in apart.shards.iter_mut().zip(&policy.shards) {
             close(&policy, shard, record, &mut apart.labs, now);
         }

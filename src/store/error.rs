@@ -27,8 +27,9 @@ pub enum StoreError {
     /// Written by a newer babysit.
     NewerVersion {
         path: PathBuf,
-        found: u64,
-        known: u64,
+        /// Version and minor number.
+        found: (u64, u64),
+        known: (u64, u64),
     },
     WrongProject {
         path: PathBuf,
@@ -95,9 +96,13 @@ impl fmt::Display for StoreError {
             }
             StoreError::NewerVersion { path, found, known } => write!(
                 f,
-                "{}: written by a newer babysit (state version {found}, this build knows {known}); \
+                "{}: written by a newer babysit (state version {}.{}, this build knows {}.{}); \
                  nothing was changed; use that babysit",
-                path.display()
+                path.display(),
+                found.0,
+                found.1,
+                known.0,
+                known.1
             ),
             StoreError::WrongProject { path, found, expected } => write!(
                 f,

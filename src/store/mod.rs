@@ -169,8 +169,9 @@ impl Store {
         let path = path.to_owned();
         let state = match v1::decode(bytes) {
             Ok(state) => state,
-            Err(Unreadable::Newer(found)) => {
-                return Err(StoreError::NewerVersion { path, found, known: v1::VERSION });
+            Err(Unreadable::Newer(version, minor)) => {
+                let known = (v1::VERSION, v1::MINOR);
+                return Err(StoreError::NewerVersion { path, found: (version, minor), known });
             }
             Err(Unreadable::Damaged(what)) => {
                 let backup = Some(self.backup_path()).filter(|b| *b != path && b.is_file());

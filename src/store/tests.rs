@@ -181,9 +181,26 @@ fn a_newer_version_is_left_to_the_newer_babysit() {
     let place = Place::used();
     fs::write(place.file("state.json"), "{\"version\": 2, \"more\": []}").expect("writes");
     place.check_stops(
-        |e| matches!(e, StoreError::NewerVersion { found: 2, known: 1, .. }),
+        |e| matches!(e, StoreError::NewerVersion { found: (2, 0), known: (1, 0), .. }),
         &["version 2", "newer babysit"],
     );
+}
+
+/// What a later build of this version added is no damage: that would send people to an old backup.
+#[test]
+fn a_field_that_is_not_known_yet_is_left_to_the_newer_babysit() {
+    for more in [", \"moon\": 1", ""] {
+        let place = Place::used();
+        let text = fs::read_to_string(place.file("state.json")).expect("reads");
+        let newer = format!("{{\"version\": 1, \"minor\": 1{more},");
+        let text = text.replacen("{\n\"version\": 1,", &newer, 1);
+        assert!(text.starts_with(&newer));
+        fs::write(place.file("state.json"), text).expect("writes");
+        place.check_stops(
+            |e| matches!(e, StoreError::NewerVersion { found: (1, 1), .. }),
+            &["version 1.1", "newer babysit"],
+        );
+    }
 }
 
 #[test]

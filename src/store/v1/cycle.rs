@@ -134,7 +134,9 @@ pub(in crate::store) fn read(lines: &[Rc<[u8]>]) -> io::Result<Document> {
     let missing = |what| bad(format_args!("it holds no {what}"));
     let policy = policy.ok_or_else(|| missing("policy"))?.with(shards);
     let state = decode(&state).map_err(|fault| match fault {
-        Unreadable::Newer(version) => bad(format_args!("its state is of version {version}")),
+        Unreadable::Newer(version, minor) => {
+            bad(format_args!("its state is of version {version}.{minor}"))
+        }
         Unreadable::Damaged(what) => bad(format_args!("#state: {what}")),
     })?;
     let head = head.ok_or_else(|| missing("observation"))?;

@@ -1,8 +1,8 @@
 //! Version 1 of the state file: one JSON document, one shard a line.
 //!
 //! Nothing here touches a file. The disk types are apart from the model's, so that the model may
-//! change without the file changing, and the file's change is a decision of its own: a field that
-//! is added and may be left out keeps version 1 readable; anything else needs a version 2 beside
+//! change without the file changing, and the file's change is a decision of its own: a field or
+//! word that is added and may be left out keeps version 1 readable and raises `MINOR`; anything else needs a version 2 beside
 //! this folder, and `upgrade` from here to there.
 
 mod asked;
@@ -39,6 +39,11 @@ pub(super) use self::text::Moment;
 
 /// The version that this build writes.
 pub(super) const VERSION: u64 = 1;
+
+/// Counts the fields and words that were added to version 1 since the first release. Whoever adds one
+/// adds one here: a build that does not know it then says "newer", where it would say "damaged" and
+/// send people to the backup. 0 is not written.
+pub(super) const MINOR: u64 = 0;
 
 disk_struct!(DiskTick for TickRecord {
     at: Time,
@@ -114,6 +119,8 @@ struct DiskCap<'a> {
 #[serde(deny_unknown_fields)]
 struct Document<'a> {
     version: u64,
+    #[serde(default)]
+    minor: u64,
     project: String,
     instance: String,
     generation: u64,
@@ -156,7 +163,8 @@ fn records<'de, D: Deserializer<'de>>(json: D) -> Result<Vec<ShardRecord>, D::Er
 /// Why bytes are no state of this build.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unreadable {
-    Newer(u64),
+    /// Version and minor number.
+    Newer(u64, u64),
     Damaged(String),
 }
 
@@ -180,6 +188,9 @@ pub(super) fn encode(state: &State, numbered: u64) -> Result<Vec<u8>, serde_json
     let mut out = Vec::with_capacity(4096 + BYTES_EACH * (shards.len() + orphans.len()));
     out.extend_from_slice(b"{\n");
     line(&mut out, "version", &VERSION)?;
+    if MINOR != 0 {
+        line(&mut out, "minor", &MINOR)?;
+    }
     line(&mut out, "project", project)?;
     line(&mut out, "instance", instance)?;
     line(&mut out, "generation", &numbered)?;
@@ -282,7 +293,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<State, Unreadable> {
         Ok(document) => document,
         Err(fault) => {
             return Err(match version_of(bytes) {
-                Some(version) if version > VERSION => Unreadable::Newer(version),
+                Some((version, minor)) if (version, minor) > (VERSION, MINOR) => {
+                    Unreadable::Newer(version, minor)
+                }
                 _ => Unreadable::Damaged(fault.to_string()),
             });
         }
@@ -290,19 +303,23 @@ pub(super) fn decode(bytes: &[u8]) -> Result<State, Unreadable> {
     upgrade(document)
 }
 
-fn version_of(bytes: &[u8]) -> Option<u64> {
+fn version_of(bytes: &[u8]) -> Option<(u64, u64)> {
     #[derive(Deserialize)]
     struct Head {
         version: u64,
+        #[serde(default)]
+        minor: u64,
     }
-    serde_json::from_slice::<Head>(bytes).ok().map(|head| head.version)
+    serde_json::from_slice::<Head>(bytes).ok().map(|head| (head.version, head.minor))
 }
 
 /// From the oldest form that is still read to the model; each later version is one more step.
 fn upgrade(document: Document<'_>) -> Result<State, Unreadable> {
     match document.version {
+        version if (version, document.minor) > (VERSION, MINOR) => {
+            Err(Unreadable::Newer(version, document.minor))
+        }
         VERSION => into_model(document).map_err(Unreadable::Damaged),
-        version if version > VERSION => Err(Unreadable::Newer(version)),
         version => Err(Unreadable::Damaged(format!("there is no version {version}"))),
     }
 }
@@ -310,6 +327,7 @@ fn upgrade(document: Document<'_>) -> Result<State, Unreadable> {
 fn into_model(document: Document<'_>) -> Result<State, String> {
     let Document {
         version: _,
+        minor: _,
         project,
         instance,
         generation,
