@@ -16,7 +16,7 @@ use super::slurm;
 
 pub fn run(cx: &Context) -> Result<Exit, Stop> {
     // The process ends behind this, which gives all of it back at once; one by one, the texts of ten
-    // thousand shards and jobs take a tenth of the cycle.
+    // thousand shards and jobs take a twentieth of the cycle.
     let campaign = ManuallyDrop::new(cx.campaign()?);
     let cycle = match cycle::run(cx, &campaign) {
         Ok(cycle) => ManuallyDrop::new(cycle),
