@@ -46,7 +46,7 @@ fn each_its_own<'a>(
     told: &HashSet<String>,
     sink: &mut Sink,
 ) {
-    let mut first: HashMap<&str, &Shard> = HashMap::new();
+    let mut first: HashMap<&str, &Shard> = HashMap::with_capacity(places.size_hint().0);
     // One fault a key: two families of a thousand shards that clash make one slip, not a thousand.
     let mut clashes: BTreeMap<String, (&Shard, &Shard, usize)> = BTreeMap::new();
     for (shard, place) in places {

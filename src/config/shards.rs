@@ -64,15 +64,42 @@ pub(super) fn resolve(families: &[RawFamily], ctx: &Context<'_>, sink: &mut Sink
         let is_plain =
             names.is_empty() || names.iter().any(|n| !overrides.contains_key(n.as_str()));
         let usual = if is_plain { ready(plain, ctx, sink) } else { None };
-        for (index, name) in (0u32..).zip(names) {
-            let own = overrides
-                .get(name.as_str())
-                .and_then(|settings| ready(Layers { shard: Some(settings), ..plain }, ctx, sink));
-            let ready = if overrides.contains_key(name.as_str()) { &own } else { &usual };
-            shards.extend(ready.as_ref().map(|r| r.shard(&family.name, name, index, ctx)));
-        }
+        let own: HashMap<&str, Option<Ready<'_>>> = names
+            .iter()
+            .filter_map(|name| {
+                let settings = overrides.get(name.as_str())?;
+                let layers = Layers { shard: Some(settings), ..plain };
+                Some((name.as_str(), ready(layers, ctx, sink)))
+            })
+            .collect();
+        let all = |names: &[String], first: u32| -> Vec<Shard> {
+            let ready_of = |name: &str| own.get(name).unwrap_or(&usual).as_ref();
+            (first..)
+                .zip(names)
+                .filter_map(|(i, name)| Some(ready_of(name)?.shard(&family.name, name, i, ctx)))
+                .collect()
+        };
+        shards.extend(side_by_side(names, all));
     }
     shards
+}
+
+/// Fewer shards than this are made before a second thread has begun.
+const WORTH_A_THREAD: usize = 1000;
+
+/// What `all` makes of the names, with the index of the first, by two threads where that helps: a
+/// cycle cannot ask Slurm before the last shard is there.
+fn side_by_side(names: &[String], all: impl Fn(&[String], u32) -> Vec<Shard> + Sync) -> Vec<Shard> {
+    let (front, back) = names.split_at(names.len() / 2);
+    match u32::try_from(front.len()) {
+        Ok(first) if names.len() >= WORTH_A_THREAD => std::thread::scope(|scope| {
+            let rest = scope.spawn(|| all(back, first));
+            let mut made = all(front, 0);
+            made.extend(rest.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            made
+        }),
+        _ => all(names, 0),
+    }
 }
 
 fn overrides<'a>(
@@ -280,7 +307,8 @@ impl Ready<'_> {
 fn pattern_in(base_pattern: &str, text: &str) -> String {
     let base = if text.starts_with('/') { "" } else { base_pattern };
     let parts = base.split('/').chain(text.split('/')).filter(|p| !p.is_empty() && *p != ".");
-    parts.fold(String::new(), |out, part| out + "/" + part)
+    let out = String::with_capacity(base.len() + text.len() + 2);
+    parts.fold(out, |out, part| out + "/" + part)
 }
 
 #[cfg(test)]

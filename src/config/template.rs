@@ -3,6 +3,8 @@
 //! `{name}` is a placeholder, `{{` ... `}}` braces meant as such. Everything that shells and globs
 //! use braces for stays as it is: `${HOME}`, `{a,b}`, `{1..3}`, `{}`.
 
+use std::borrow::Cow;
+
 use super::keys::did_you_mean;
 use super::values::{Parsed, Wrong, wrong};
 
@@ -120,12 +122,12 @@ impl Template {
                     out.push_str(text);
                     continue;
                 }
-                Part::Hole(Hole::Project) => fill.project.to_owned(),
-                Part::Hole(Hole::Family) => fill.family.to_owned(),
-                Part::Hole(Hole::Shard) => fill.shard.to_owned(),
-                Part::Hole(Hole::Index) => fill.index.to_string(),
-                Part::Hole(Hole::Rows) => fill.rows.to_string(),
-                Part::Hole(Hole::Gpus) => fill.gpus.to_string(),
+                Part::Hole(Hole::Project) => Cow::Borrowed(fill.project),
+                Part::Hole(Hole::Family) => Cow::Borrowed(fill.family),
+                Part::Hole(Hole::Shard) => Cow::Borrowed(fill.shard),
+                Part::Hole(Hole::Index) => Cow::Owned(fill.index.to_string()),
+                Part::Hole(Hole::Rows) => Cow::Owned(fill.rows.to_string()),
+                Part::Hole(Hole::Gpus) => Cow::Owned(fill.gpus.to_string()),
             };
             match self.reader {
                 Reader::Shell => out.push_str(&shell_words::quote(&value)),

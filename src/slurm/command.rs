@@ -23,6 +23,11 @@ const GRACE: Duration = Duration::from_secs(2);
 const LAST_WAIT: Duration = Duration::from_secs(3);
 /// How often a running command's output is measured against [`MOST_OUTPUT`].
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// The same where its output is read meanwhile: what is left to read when it ends is what it prints
+/// in this time.
+const FOLLOW_EVERY: Duration = Duration::from_millis(4);
+/// Bytes read at once of an output that is followed.
+const PIECE: usize = 1 << 17;
 
 /// What is to be started.
 #[derive(Debug, Clone, Copy)]
@@ -59,8 +64,21 @@ pub enum End {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotFound(pub String);
 
+/// Is given an output piece by piece.
+pub type Hear<'a> = &'a mut dyn FnMut(&[u8]);
+
 /// Runs one command to its end or its deadline.
 pub fn run(call: &Call<'_>) -> Result<Outcome, NotFound> {
+    run_with(call, None)
+}
+
+/// The same for a long output: `hear` is given it piece by piece while the command still prints, and
+/// the outcome has none of it. Only the outcome tells what that was worth.
+pub fn follow(call: &Call<'_>, hear: Hear<'_>) -> Result<Outcome, NotFound> {
+    run_with(call, Some(hear))
+}
+
+fn run_with(call: &Call<'_>, mut hear: Option<Hear<'_>>) -> Result<Outcome, NotFound> {
     let Some((program, arguments)) = call.argv.split_first() else {
         return Err(NotFound("an empty command line".to_owned()));
     };
@@ -71,10 +89,13 @@ pub fn run(call: &Call<'_>) -> Result<Outcome, NotFound> {
     let child = start(program, arguments, call, &stdout, &stderr)
         .map_err(|e| wrong("cannot be started", e))?;
 
+    let unread = |e| wrong("its output cannot be read", e);
+    let look_every = if hear.is_some() { FOLLOW_EVERY } else { LOOK_EVERY };
+    let mut heard = 0;
     let mut overflow = false;
     let end = loop {
         let left = call.deadline.saturating_sub(begin.elapsed());
-        match child.wait_timeout(left.min(LOOK_EVERY)) {
+        match child.wait_timeout(left.min(look_every)) {
             Ok(Some(output)) => {
                 let status = output.status;
                 break match (status.code(), status.signal()) {
@@ -88,6 +109,12 @@ pub fn run(call: &Call<'_>) -> Result<Outcome, NotFound> {
                     end_group(&child);
                     break End::TimedOut;
                 }
+                if let Some(hear) = &mut hear
+                    && let Err(error) = pass_on(&stdout, &mut heard, hear)
+                {
+                    end_group(&child);
+                    return Err(unread(error));
+                }
             }
             // Its end cannot be learned: the same as a command that does not answer.
             Err(_) => {
@@ -97,11 +124,14 @@ pub fn run(call: &Call<'_>) -> Result<Outcome, NotFound> {
         }
     };
     overflow |= size(&stdout) > MOST_OUTPUT || size(&stderr) > MOST_OUTPUT;
-    let read = |file: &File| contents(file).map_err(|e| wrong("its output cannot be read", e));
+    let kept = match &mut hear {
+        Some(hear) => pass_on(&stdout, &mut heard, hear).map(|()| Vec::new()),
+        None => contents(&stdout),
+    };
     Ok(Outcome {
         end,
-        stdout: read(&stdout)?,
-        stderr: read(&stderr)?,
+        stdout: kept.map_err(unread)?,
+        stderr: contents(&stderr).map_err(unread)?,
         overflow,
         elapsed: begin.elapsed(),
     })
@@ -150,6 +180,20 @@ fn contents(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
     file.read_exact_at(&mut bytes, 0)?;
     Ok(bytes)
+}
+
+/// Hands on what was printed behind the first `heard` bytes, as far as it is there now.
+fn pass_on(file: &File, heard: &mut u64, hear: Hear<'_>) -> io::Result<()> {
+    let until = size(file).min(MOST_OUTPUT);
+    let mut piece = Vec::new();
+    while *heard < until {
+        let length = usize::try_from(until - *heard).unwrap_or(PIECE).min(PIECE);
+        piece.resize(length, 0);
+        file.read_exact_at(&mut piece, *heard)?;
+        *heard += piece.len() as u64;
+        hear(&piece);
+    }
+    Ok(())
 }
 
 /// TERM, a short grace, KILL, for the whole group. The leader is not reaped in between, so that its
@@ -246,6 +290,21 @@ mod tests {
         let sleeper = Pid::from_raw(pid).expect("not 0");
         // It would be gone if its end had been waited for.
         rustix::process::kill_process(sleeper, Signal::KILL).expect("it still runs");
+    }
+
+    #[test]
+    fn an_output_that_is_followed_is_heard_whole_and_in_order() {
+        let script = "i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo row $i; sleep 0.002; done; \
+                      head -c 300000 /dev/zero; echo oops >&2; exit 4";
+        let argv = ["/bin/sh", "-c", script].map(str::to_owned);
+        let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+        let call = Call { argv: &argv, env: &env, stdin: None, deadline: LONG };
+        let mut heard = Vec::new();
+        let outcome = follow(&call, &mut |piece| heard.extend_from_slice(piece)).expect("runs");
+        assert_eq!((outcome.end, outcome.stderr), (End::Code(4), b"oops\n".to_vec()));
+        assert_eq!(outcome.stdout, b"");
+        assert_eq!(heard, run(&call).expect("runs").stdout);
+        assert!(heard.starts_with(b"row 1\nrow 2\n") && heard.ends_with(b"\0"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::model::request::{Asked, Change, Refusal, RefusalClass, Request, Submi
 
 pub use super::environment::Environment;
 
-use super::command::{Call, NotFound, Outcome, quote, render, run};
+use super::command::{Call, NotFound, Outcome, follow, quote, render, run};
 use super::{
     PastAsk, Scope, Slurm, error, health, rows, sacct, sbatch, scancel, scontrol, sinfo, squeue,
 };
@@ -143,10 +143,22 @@ impl RealSlurm {
         stdin: Option<&[u8]>,
         deadline: Duration,
     ) -> Result<Outcome, NotFound> {
+        self.call_by(name, arguments, env, stdin, deadline, run)
+    }
+
+    fn call_by(
+        &self,
+        name: &'static str,
+        arguments: Vec<String>,
+        env: &[(String, String)],
+        stdin: Option<&[u8]>,
+        deadline: Duration,
+        by: impl FnOnce(&Call<'_>) -> Result<Outcome, NotFound>,
+    ) -> Result<Outcome, NotFound> {
         self.path_of(name)?;
         let deadline = self.within_budget(deadline)?;
         let argv = self.line(name, arguments);
-        run(&Call { argv: &argv, env, stdin, deadline })
+        by(&Call { argv: &argv, env, stdin, deadline })
     }
 
     /// stdout of a reading command, and the command as it is named in faults.
@@ -154,6 +166,16 @@ impl RealSlurm {
         &self,
         name: &'static str,
         arguments: Vec<String>,
+    ) -> Seen<(String, String)> {
+        self.read_by(name, arguments, run)
+    }
+
+    /// The same; `by` runs the command.
+    fn read_by(
+        &self,
+        name: &'static str,
+        arguments: Vec<String>,
+        by: impl FnOnce(&Call<'_>) -> Result<Outcome, NotFound>,
     ) -> Seen<(String, String)> {
         let mut shown = vec![name.to_owned()];
         // Lists of columns and names are long, separators are no sight for people.
@@ -164,20 +186,17 @@ impl RealSlurm {
             }
         }));
         let source = render(&shown);
-        let run = self.call(
-            name,
-            arguments,
-            &self.environment.of_reading(self.bin_dir.as_deref()),
-            None,
-            self.timeout,
-        );
-        Ok((error::reading(&source, run)?, source))
+        let env = self.environment.of_reading(self.bin_dir.as_deref());
+        let outcome = self.call_by(name, arguments, &env, None, self.timeout, by);
+        Ok((error::reading(&source, outcome)?, source))
     }
 
     fn read_jobs(&self, scope: Scope, separator: &str) -> Seen<Vec<QueueJob>> {
         let arguments = squeue::argv(scope, self.environment.me, separator);
-        let (text, source) = self.read("squeue", arguments)?;
-        squeue::parse(&text, separator).map_err(|fault| error::unreadable(&source, fault))
+        let mut reading = squeue::Reading::new(separator);
+        let (_, source) = self
+            .read_by("squeue", arguments, |call| follow(call, &mut |bytes| reading.feed(bytes)))?;
+        reading.end().map_err(|fault| error::unreadable(&source, fault))
     }
 
     fn read_nodes(&self, separator: &str) -> Seen<Vec<Node>> {

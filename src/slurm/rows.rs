@@ -48,71 +48,152 @@ pub fn for_each(
     end: RowEnd,
     mut each: impl FnMut(&[&str]) -> Result<(), String>,
 ) -> Result<(), String> {
+    match end {
+        RowEnd::SeparatorNewline => {
+            let mut table = Table::new(separator, width);
+            table.feed(text.as_bytes(), &mut each);
+            table.end()
+        }
+        RowEnd::Newline => for_each_line(text, separator, width, each),
+    }
+}
+
+const NO_TABLE: &str = "a table needs a separator and two columns";
+const NOTHING: &str = "it printed nothing, not even a header";
+
+/// A table of [`RowEnd::SeparatorNewline`], read while it is being printed. What its rows say may be
+/// used only when [`Table::end`] found it whole.
+#[derive(Debug)]
+pub struct Table {
+    separator: String,
+    width: usize,
+    /// Rows so far.
+    number: u64,
+    /// What is no whole row yet.
+    rest: Vec<u8>,
+    /// The first one; nothing behind it is read.
+    fault: Option<String>,
+}
+
+impl Table {
+    pub fn new(separator: &str, width: usize) -> Table {
+        let fault = (separator.is_empty() || width < 2).then(|| NO_TABLE.to_owned());
+        Table { separator: separator.to_owned(), width, number: 0, rest: Vec::new(), fault }
+    }
+
+    /// Calls `each` with the cells of every row that these bytes, cut anywhere, make whole.
+    pub fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[&str]) -> Result<(), String>) {
+        if self.fault.is_some() {
+            return;
+        }
+        // The beginning of a separator may have come before.
+        let from = self.rest.len().saturating_sub(self.separator.len() - 1);
+        self.rest.extend_from_slice(bytes);
+        let fresh = self.rest.get(from..).unwrap_or_default();
+        let is_separator = |bytes: &[u8]| bytes == self.separator.as_bytes();
+        let Some(last) = fresh.windows(self.separator.len()).rposition(is_separator) else {
+            return;
+        };
+        let behind = self.rest.split_off(from + last + self.separator.len());
+        let cells = std::mem::take(&mut self.rest);
+        let cells = String::from_utf8_lossy(&cells);
+        let used = match self.whole_rows(&cells, each) {
+            Ok(used) => used,
+            Err(fault) => return self.fault = Some(fault),
+        };
+        self.rest.extend_from_slice(cells.as_bytes().get(used..).unwrap_or_default());
+        self.rest.extend_from_slice(&behind);
+    }
+
+    /// How many bytes of `text`, which ends with a separator, are whole rows.
+    fn whole_rows(
+        &mut self,
+        text: &str,
+        each: &mut dyn FnMut(&[&str]) -> Result<(), String>,
+    ) -> Result<usize, String> {
+        let mut row: Vec<&str> = Vec::with_capacity(self.width);
+        let (mut at, mut used) = (0, 0);
+        for piece in pieces(text, &self.separator) {
+            if at == text.len() {
+                break;
+            }
+            at += piece.len() + self.separator.len();
+            row.push(match (row.is_empty(), self.number, piece.strip_prefix('\n')) {
+                (false, ..) => piece,
+                // Banners of a site's wrapper may stand before the header.
+                (true, 0, _) => piece.rsplit('\n').next().unwrap_or(piece),
+                (true, _, Some(cell)) => cell,
+                (true, number, None) => return Err(format!("row {number} has too many fields")),
+            });
+            if row.len() == self.width {
+                each(&row)?;
+                self.number += 1;
+                row.clear();
+                used = at;
+            }
+        }
+        Ok(used)
+    }
+
+    /// An error where that was no whole table.
+    pub fn end(self) -> Result<(), String> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        let rest = String::from_utf8_lossy(&self.rest);
+        match &*rest {
+            "" if self.number == 0 => Err(NOTHING.to_owned()),
+            "\n" if self.number > 0 => Ok(()),
+            rest if rest.contains(&self.separator) => {
+                Err(format!("it breaks off in row {}", self.number + 1))
+            }
+            _ => Err(format!("it breaks off after row {}", self.number)),
+        }
+    }
+}
+
+/// [`for_each`] of [`RowEnd::Newline`].
+fn for_each_line(
+    text: &str,
+    separator: &str,
+    width: usize,
+    mut each: impl FnMut(&[&str]) -> Result<(), String>,
+) -> Result<(), String> {
     if separator.is_empty() || width < 2 {
-        return Err("a table needs a separator and two columns".to_owned());
+        return Err(NO_TABLE.to_owned());
     }
     if text.is_empty() {
-        return Err("it printed nothing, not even a header".to_owned());
+        return Err(NOTHING.to_owned());
     }
     let mut row: Vec<&str> = Vec::with_capacity(width);
     let mut number = 0_u64;
     let mut pieces = pieces(text, separator).peekable();
     while let Some(piece) = pieces.next() {
         let is_last = pieces.peek().is_none();
-        match end {
-            RowEnd::SeparatorNewline if row.is_empty() => {
-                if is_last {
-                    return if piece == "\n" && number > 0 {
-                        Ok(())
-                    } else {
-                        Err(format!("it breaks off after row {number}"))
-                    };
-                }
-                row.push(match (number, piece.strip_prefix('\n')) {
-                    // Banners of a site's wrapper may stand before the header.
-                    (0, _) => piece.rsplit('\n').next().unwrap_or(piece),
-                    (_, Some(cell)) => cell,
-                    (_, None) => return Err(format!("row {number} has too many fields")),
-                });
-            }
-            RowEnd::SeparatorNewline => {
-                if is_last {
-                    return Err(format!("it breaks off in row {}", number + 1));
-                }
-                row.push(piece);
-            }
-            RowEnd::Newline if row.len() + 1 == width => {
-                let Some((cell, next)) = piece.split_once('\n') else {
-                    return Err(format!("it breaks off in row {}", number + 1));
-                };
-                row.push(cell);
-                each(&row)?;
-                number += 1;
-                row.clear();
-                if is_last {
-                    return match next {
-                        "" => Ok(()),
-                        _ => Err(format!("it breaks off after row {number}")),
-                    };
-                }
-                row.push(next);
-                continue;
-            }
-            RowEnd::Newline => {
-                if is_last {
-                    return Err(format!("it breaks off in row {}", number + 1));
-                }
-                row.push(match number == 0 && row.is_empty() {
-                    true => piece.rsplit('\n').next().unwrap_or(piece),
-                    false => piece,
-                });
-            }
-        }
-        if end == RowEnd::SeparatorNewline && row.len() == width {
+        if row.len() + 1 == width {
+            let Some((cell, next)) = piece.split_once('\n') else {
+                return Err(format!("it breaks off in row {}", number + 1));
+            };
+            row.push(cell);
             each(&row)?;
             number += 1;
             row.clear();
+            if is_last {
+                return match next {
+                    "" => Ok(()),
+                    _ => Err(format!("it breaks off after row {number}")),
+                };
+            }
+            row.push(next);
+            continue;
         }
+        if is_last {
+            return Err(format!("it breaks off in row {}", number + 1));
+        }
+        row.push(match number == 0 && row.is_empty() {
+            true => piece.rsplit('\n').next().unwrap_or(piece),
+            false => piece,
+        });
     }
     Err(format!("it breaks off after row {number}"))
 }
@@ -215,6 +296,40 @@ mod tests {
         check("A|B|C|\n1|x", "it breaks off in row 2");
         check("A|B|C|\n1|x|", "it breaks off in row 2");
         check("A|B|C|\n1|x|y|z|\n", "row 2 has too many fields");
+    }
+
+    #[test]
+    fn a_table_in_pieces_is_the_same_table_wherever_it_is_cut() {
+        let whole = "Hello\nA~:B~:C~:\n1~:x\ny~:\u{fc}~:\n2~:\u{20ac}~:~:\n".as_bytes();
+        let broken = [whole, b"\xff~"].concat();
+        let read = |pieces: &[&[u8]]| {
+            let mut table = Table::new("~:", 3);
+            let mut rows = Vec::new();
+            for piece in pieces {
+                table.feed(piece, &mut |row| {
+                    rows.push(row.join(" "));
+                    Ok(())
+                });
+            }
+            (rows, table.end())
+        };
+        let expected = ["A B C", "1 x\ny \u{fc}", "2 \u{20ac} "].map(str::to_owned).to_vec();
+        for (bytes, end) in
+            [(whole, Ok(())), (&broken, Err("it breaks off after row 3".to_owned()))]
+        {
+            for cut in 0..=bytes.len() {
+                let (front, back) = bytes.split_at(cut);
+                assert_eq!(read(&[front, back]), (expected.clone(), end.clone()), "cut at {cut}");
+            }
+            let single: Vec<&[u8]> = bytes.chunks(1).collect();
+            assert_eq!(read(&single), (expected.clone(), end.clone()));
+        }
+        // Without its last rows it would be whole: the exit code has to say that it is not.
+        for length in 0..whole.len() {
+            let text = whole.get(..length).unwrap_or_default();
+            let (_, end) = read(&[text]);
+            assert_eq!(end.is_ok(), text.ends_with(b"~:\n"), "cut off after {length} bytes");
+        }
     }
 
     #[test]

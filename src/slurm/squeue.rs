@@ -7,7 +7,7 @@
 use crate::model::cluster::{GpuCount, QueueJob};
 use crate::model::id::JobId;
 
-use super::rows::{RowEnd, for_each, job_id, own_text, shown};
+use super::rows::{RowEnd, Table, for_each, job_id, own_text, shown};
 use super::{Scope, gres, hostlist, state, time};
 
 /// A column of squeue.
@@ -86,18 +86,47 @@ pub fn argv(scope: Scope, me: u32, separator: &str) -> Vec<String> {
 
 /// Reads the answer to [`argv`].
 pub fn parse(text: &str, separator: &str) -> Result<Vec<QueueJob>, String> {
-    let mut columns = COLUMNS.map(|(column, _, _)| column);
-    let mut jobs = Vec::new();
-    let mut header = true;
-    for_each(text, separator, columns.len(), RowEnd::SeparatorNewline, |cells| {
-        if std::mem::take(&mut header) {
-            check_header(cells, &mut columns)
-        } else {
-            jobs.push(job(cells, &columns)?);
-            Ok(())
+    let mut reading = Reading::new(separator);
+    reading.feed(text.as_bytes());
+    reading.end()
+}
+
+/// Reads the answer to [`argv`] while squeue prints it: ten thousand jobs take it longer than us.
+#[derive(Debug)]
+pub struct Reading {
+    table: Table,
+    columns: [Column; COLUMNS.len()],
+    is_header_read: bool,
+    jobs: Vec<QueueJob>,
+}
+
+impl Reading {
+    pub fn new(separator: &str) -> Reading {
+        Reading {
+            table: Table::new(separator, COLUMNS.len()),
+            columns: COLUMNS.map(|(column, _, _)| column),
+            is_header_read: false,
+            jobs: Vec::new(),
         }
-    })?;
-    Ok(jobs)
+    }
+
+    /// The next bytes of the answer, cut anywhere.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let Reading { table, columns, is_header_read, jobs } = self;
+        table.feed(bytes, &mut |cells| {
+            if std::mem::replace(is_header_read, true) {
+                jobs.push(job(cells, columns)?);
+                Ok(())
+            } else {
+                check_header(cells, columns)
+            }
+        });
+    }
+
+    /// The jobs; an error where the answer was not whole, or one row cannot be read.
+    pub fn end(self) -> Result<Vec<QueueJob>, String> {
+        self.table.end().map(|()| self.jobs)
+    }
 }
 
 /// A release that does not know a column prints it empty, with an empty header. Only the excluded
