@@ -102,7 +102,7 @@ fn pure_folders_touch_no_file_process_environment_or_clock() {
         "eprintln!",
     ];
     let mut faults = Vec::new();
-    for folder in ["model", "planning", "output"] {
+    for folder in ["model", "planning", "output", "engine", "sim", "study"] {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder);
         let mut files = Vec::new();
         sources(&root, &mut files);

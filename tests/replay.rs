@@ -11,6 +11,8 @@ mod harness;
 #[path = "scenarios/rules.rs"]
 mod rules;
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
@@ -182,4 +184,17 @@ fn a_recording_that_is_cut_off_is_used_up_to_there() {
     std::fs::write(&path, "this is no recording").expect("written");
     has(&replay(&[text(&path)], 1).err, "cycle 1 of it (byte 0): ");
     has(&replay(&["/nowhere"], 1).err, "no recording can be read");
+}
+
+/// A name of both parts sets both, as the preset of that name does.
+#[test]
+fn best_is_both_parts_of_the_preset() {
+    use babysit::model::policy::Rules;
+    use babysit::study::replay::{by_name, rivals};
+    let (policy, _) = common::afternoon();
+    let best = by_name("best").expect("a policy").of(&policy).rules;
+    let preset = Rules::best();
+    assert_eq!((best.lanes, best.place), (preset.lanes, preset.place));
+    let named = rivals().iter().filter(|rival| rival.name() == "best").count();
+    assert_eq!(named, 1);
 }

@@ -148,7 +148,8 @@ pub enum Command {
         /// The recording: its folder, one of its files, or the journal's folder [default: this
         /// project's]
         journal: Option<PathBuf>,
-        /// Also with these policies: own-only, v3, v4, v4.1, now, skip, reserve
+        /// Also with these policies: own-only, v3, v4, v4.1, now, adaptive, both, skip, field, shadow,
+        /// guard, best
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         policies: Vec<String>,
     },

@@ -159,7 +159,7 @@ fn scope(policy: &Policy) -> Scope {
 /// A state without any history, and live jobs under its project's names: the state was lost, or
 /// two folders use one project name. Either way the work may be running already.
 fn strangers_under_our_names(state: &State, roster: &Roster<'_>) -> Option<String> {
-    if state.shards.iter().any(|record| record.attempts > 0) {
+    if state.shards.iter().chain(&state.orphans).any(|record| record.attempts > 0) {
         return None;
     }
     let first = roster.foreign.first()?;

@@ -1,7 +1,7 @@
 //! Shards that shards.toml no longer names, with a job that still lives, or GPUs that were kept for
 //! them: followed to their end and charged as any other, and nothing is decided for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
 use crate::model::observation::Observation;
@@ -41,6 +41,11 @@ pub fn follow(
     events: &mut Vec<Event>,
 ) {
     // Most campaigns have none, and then this costs nothing.
+    if state.orphans.is_empty() {
+        return;
+    }
+    let late = late(state, seen);
+    let is_open = |record: &ShardRecord| is_open(record) || late.contains(&record.id.to_string());
     if !state.orphans.iter().any(is_open) {
         return;
     }
@@ -71,6 +76,15 @@ pub fn follow(
     state.orphans = rest;
     state.orphans.extend(apart.shards);
     state.orphans.sort_by(|a, b| a.id.cmp(&b.id));
+}
+
+/// Shards of ours with a live job: that of a submission which was given up may show up later, and is
+/// adopted as any other.
+fn late(state: &State, seen: &Observation) -> BTreeSet<String> {
+    let ours = format!("babysit:{}:", state.instance);
+    let alive = seen.cluster.jobs.iter().filter(|job| !job.state.is_over());
+    let shard = |comment: &str| Some(comment.strip_prefix(&ours)?.split(':').next()?.to_owned());
+    alive.filter_map(|job| shard(&job.comment)).collect()
 }
 
 /// The shard as shards.toml had it, as far as a charge needs it.

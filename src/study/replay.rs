@@ -35,22 +35,27 @@ pub fn plan_again(policy: &Policy, cycle: &Cycle<'_>) -> Plan {
 pub enum Rival {
     Lanes(Method),
     Placing(Placing),
+    /// One name of both parts (`best`), as the preset in shards.toml sets both.
+    Whole(Method, Placing),
 }
 
 pub fn rivals() -> Vec<Rival> {
-    let lanes = METHODS.into_iter().map(Rival::Lanes);
-    lanes.chain(PLACINGS.into_iter().map(Rival::Placing)).collect()
+    let lanes = METHODS.into_iter().map(|method| match placing::by_name(method.name) {
+        Some(placing) => Rival::Whole(method, placing),
+        None => Rival::Lanes(method),
+    });
+    let only = PLACINGS.into_iter().filter(|placing| method::by_name(placing.name).is_none());
+    lanes.chain(only.map(Rival::Placing)).collect()
 }
 
 pub fn by_name(name: &str) -> Option<Rival> {
-    let lanes = || method::by_name(name).map(Rival::Lanes);
-    lanes().or_else(|| placing::by_name(name).map(Rival::Placing))
+    rivals().into_iter().find(|rival| rival.name() == name)
 }
 
 impl Rival {
     pub fn name(&self) -> &'static str {
         match self {
-            Rival::Lanes(method) => method.name,
+            Rival::Lanes(method) | Rival::Whole(method, _) => method.name,
             Rival::Placing(placing) => placing.name,
         }
     }
@@ -58,14 +63,19 @@ impl Rival {
     /// The same policy but for this setting.
     pub fn of(&self, policy: &Policy) -> Policy {
         let mut policy = policy.clone();
-        match self {
-            Rival::Lanes(method) => {
-                policy.rules.lanes = method.rules;
-                if let (Some(lanes), Some(park)) = (&mut policy.lanes, method.park) {
-                    lanes.park = park;
-                }
+        let (method, placing) = match self {
+            Rival::Lanes(method) => (Some(method), None),
+            Rival::Placing(placing) => (None, Some(placing)),
+            Rival::Whole(method, placing) => (Some(method), Some(placing)),
+        };
+        if let Some(method) = method {
+            policy.rules.lanes = method.rules;
+            if let (Some(lanes), Some(park)) = (&mut policy.lanes, method.park) {
+                lanes.park = park;
             }
-            Rival::Placing(placing) => placing.set(&mut policy.rules),
+        }
+        if let Some(placing) = placing {
+            placing.set(&mut policy.rules);
         }
         policy
     }

@@ -109,3 +109,21 @@ fn gpus_that_were_kept_for_it_are_charged_and_free_again() {
     // From its beginning to the tick that learned of it.
     assert_eq!(charge.length, Secs(charge.at.0 - charge.from.0));
 }
+
+/// Its submission was given up, and its job comes to light after all.
+#[test]
+fn a_job_that_shows_up_late_is_adopted_and_charged() {
+    let mut story = running();
+    story.world.policy.shards.pop();
+    story.after(Secs(60));
+    let job = orphan(&story).live().expect("it goes on").job;
+    story.world.state.orphans[0].slot = Slot::Free;
+    story.after(Secs(60));
+    assert_eq!(orphan(&story).live().map(|live| live.job), Some(job));
+    for _ in 0..100 {
+        story.after(Secs(60));
+    }
+    assert_eq!(orphan(&story).slot, Slot::Free);
+    assert!(ran(&story, "find/s1") > 0);
+    assert_eq!(charged(orphan(&story)), ran(&story, "find/s1"));
+}
