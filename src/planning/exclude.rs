@@ -51,7 +51,8 @@ fn one(name: &str) -> Vec<String> {
         let (Ok(first), Ok(last)) = (from.parse::<usize>(), to.parse::<usize>()) else {
             return as_it_is();
         };
-        if last.saturating_sub(first) >= MOST {
+        let names = last.saturating_sub(first).saturating_add(1).saturating_mul(backs.len());
+        if names.saturating_add(all.len()) > MOST {
             return as_it_is();
         }
         let width = from.len();
@@ -79,6 +80,7 @@ mod tests {
         check(&["-xr[1-2]n[1-2]"], "r1n1 r1n2 r2n1 r2n2");
         check(&["--exclude=./bad-nodes"], "./bad-nodes");
         check(&["--exclude=n[1-", "--exclude"], "n[1-");
+        check(&["--exclude=r[1-99999]n[1-99999]"], "r[1-99999]n[1-99999]");
         check(&[], "");
     }
 }
