@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use babysit::model::observation::GapKind;
 use babysit::model::policy::SlurmSettings;
-use babysit::model::request::Submitted;
+use babysit::model::request::{Asked, Submitted};
 use babysit::model::units::Secs;
 use babysit::slurm::real::{Environment, RealSlurm};
 use babysit::slurm::{Scope, Slurm};
@@ -226,6 +226,28 @@ fn fake_slurm_hung_commands_take_no_longer_than_the_budget() {
     has(&refusal.text, "tick_budget");
     assert_eq!(lab.asked_of_sbatch(), 0);
     has(&slurm.jobs(Scope::Mine).expect_err("no time").to_string(), "tick_budget");
+}
+
+/// `[backfill] stop` is a command of the user's: one that hangs is ended at its limit with all it
+/// began, is told, and what comes after it in the cycle is done.
+#[test]
+fn fake_slurm_a_stop_command_that_hangs_is_ended_and_told() {
+    let lab = Lab::new();
+    let settings = SlurmSettings {
+        bin_dir: Some(lab.at("bin")),
+        timeout: Secs(1),
+        ..SlurmSettings::default()
+    };
+    let environment = Environment { path: Some("/usr/bin:/bin".into()), ..Environment::default() };
+    let mut slurm = RealSlurm::new(&settings, environment, 1);
+    let mark = lab.at("went-on");
+    let line = format!("(sleep 3; touch {}) & sleep 3600", mark.display());
+    let Asked::Failed(text) = slurm.run(&line) else { panic!("it hangs") };
+    has(&text.to_string(), "sleep 3600");
+    let submitted = slurm.submit(&common::request(&lab.at("logs")));
+    assert!(matches!(submitted, Submitted::Accepted { .. }), "{submitted:?}");
+    std::thread::sleep(Duration::from_secs(4));
+    assert!(!mark.exists(), "what the command began was ended with it");
 }
 
 // ---- the disk
