@@ -24,8 +24,10 @@ pub fn rows(campaign: &Campaign) -> Vec<Finding> {
         let files = files(folder);
         let Some(first) = files.first() else { continue };
         // Patterns of this kind are below `folder`; a ledger elsewhere is no row.
-        let rows = sources(shard).map(|found| found.files).unwrap_or_default();
-        if rows.iter().any(|(file, _)| file.parent() == Some(folder) && files.contains(file)) {
+        // What cannot be read is no pattern that matches nothing.
+        let Ok(rows) = sources(shard) else { continue };
+        if rows.files.iter().any(|(file, _)| file.parent() == Some(folder) && files.contains(file))
+        {
             continue;
         }
         let (key, line) = loaded.shard_key(&shard.id, "done");
