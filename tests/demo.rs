@@ -5,6 +5,7 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
@@ -83,9 +84,13 @@ fn without_root_the_demo_shows_the_same_shards_on_a_simulated_cluster() {
 #[test]
 fn the_demo_takes_a_babysit_that_is_built_already() {
     let checkout = checkout();
+    std::fs::create_dir(checkout.path().join("src")).expect("made");
     let target = checkout.path().join("target/debug/babysit");
     copy(checkout.path().join("babysit"), &target);
-    std::fs::create_dir(checkout.path().join("src")).expect("made");
+    // Later than every source, by more than a file system's clock can hide.
+    let built = std::fs::File::options().append(true).open(&target).expect("opened");
+    built.set_modified(SystemTime::now() + Duration::from_secs(60)).expect("dated");
+    drop(built);
     for folder in ["target", "target/debug", "src"] {
         let mode = PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(checkout.path().join(folder), mode).expect("opened");
