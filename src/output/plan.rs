@@ -48,6 +48,12 @@ fn headline(action: &Action) -> String {
                 names(jobs)
             )
         }
+        Action::Update { purpose: Purpose::Detour(lane), jobs, .. } => format!(
+            "take {} out of both lanes, by way of {}: {}",
+            count(jobs.len() as u64, "job"),
+            lane.word(),
+            names(jobs)
+        ),
         Action::Update { purpose: Purpose::Order, jobs, .. } => {
             format!("put {} behind longer ones: {}", count(jobs.len() as u64, "job"), names(jobs))
         }

@@ -48,7 +48,7 @@ pub fn violations(policy: &Policy, state: &State, plan: &Plan) -> Vec<String> {
                     });
                     if !pending {
                         let what = match purpose {
-                            Purpose::Move(_) => "lane change",
+                            Purpose::Move(_) | Purpose::Detour(_) => "lane change",
                             Purpose::Order => "reordering",
                             Purpose::KeepOff(_) => "exclusion",
                         };

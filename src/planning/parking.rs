@@ -250,29 +250,40 @@ pub fn is_stuck(reason: &str) -> bool {
 }
 
 /// The moves that bring pending jobs where they belong: one update per direction.
+///
+/// Slurm 24.11 says yes to a job of a list of QOS that is to have the one in which it was last looked
+/// at, and leaves it the list (measured). So such a job goes by way of the lane where it will not be.
 pub fn moves(lanes: &Lanes, state: &State, seats: &[Seat], now: Time) -> Vec<Action> {
     let mut out = Vec::new();
     for to in [Lane::Own, Lane::Extra, Lane::Both] {
-        let jobs: Vec<Target> = seats
-            .iter()
-            .filter(|seat| seat.lane == to)
-            .filter_map(|seat| {
-                let record = &state.shards[seat.shard];
-                let live = record.live()?;
-                let refused =
-                    record.move_refused.as_ref().is_some_and(|r| r.to == to && r.until > now);
-                (live.lane != Some(to) && !refused)
-                    .then(|| Target::new(seat.shard, &record.id, live.job))
-            })
-            .collect();
-        if !jobs.is_empty() {
-            let spec = lanes.spec(to).into_owned();
-            let change =
-                Change::Lane { qos: spec.qos, partition: spec.partition, account: spec.account };
-            out.push(Action::Update { purpose: Purpose::Move(to), change, jobs });
+        let (mut jobs, mut of_lists) = (Vec::new(), Vec::new());
+        for seat in seats.iter().filter(|seat| seat.lane == to) {
+            let record = &state.shards[seat.shard];
+            let Some(live) = record.live().filter(|live| live.lane != Some(to)) else { continue };
+            if record.move_refused.as_ref().is_some_and(|r| r.to == to && r.until > now) {
+                continue;
+            }
+            let target = Target::new(seat.shard, &record.id, live.job);
+            if live.lane == Some(Lane::Both) {
+                of_lists.push(target.clone());
+            }
+            jobs.push(target);
+        }
+        let by_way_of = if to == Lane::Own { Lane::Extra } else { Lane::Own };
+        for (purpose, lane, jobs) in
+            [(Purpose::Detour(by_way_of), by_way_of, of_lists), (Purpose::Move(to), to, jobs)]
+        {
+            if !jobs.is_empty() {
+                out.push(Action::Update { purpose, change: change_to(lanes, lane), jobs });
+            }
         }
     }
     out
+}
+
+fn change_to(lanes: &Lanes, lane: Lane) -> Change {
+    let spec = lanes.spec(lane).into_owned();
+    Change::Lane { qos: spec.qos, partition: spec.partition, account: spec.account }
 }
 
 /// Lanes in which our pending jobs are put in order. Where K is fixed, those in extra keep theirs:

@@ -40,6 +40,8 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purpose {
     Move(Lane),
+    /// Out of a list of QOS, before the move proper: nothing is read again after it.
+    Detour(Lane),
     /// LPT order among our own pending jobs of a lane.
     Order,
     /// Nodes of reserved placements that these jobs are kept off from now on.
@@ -85,6 +87,7 @@ impl Action {
             Action::Update { purpose: Purpose::Move(Lane::Own), .. } => "move-to-own",
             Action::Update { purpose: Purpose::Move(Lane::Extra), .. } => "move-to-extra",
             Action::Update { purpose: Purpose::Move(Lane::Both), .. } => "move-to-both",
+            Action::Update { purpose: Purpose::Detour(_), .. } => "detour",
             Action::Update { purpose: Purpose::Order, .. } => "order",
             Action::Update { purpose: Purpose::KeepOff(_), .. } => "keep-off",
             Action::StopBackfill { .. } => "stop-backfill",

@@ -157,7 +157,12 @@ impl<W: Work> Cluster<W> {
                 let (qos, or_qos) = match qos {
                     None => (job.qos, job.or_qos.clone()),
                     Some(names) => {
-                        self.qos_list(owner, names).ok_or("Invalid qos specification")?
+                        let list = self.qos_list(owner, names);
+                        let (qos, or_qos) = list.ok_or("Invalid qos specification")?;
+                        // As 24.11 does: that of its list in which it was last looked at is taken
+                        // for no change.
+                        let same = or_qos.is_empty() && qos == job.qos;
+                        (qos, if same { job.or_qos.clone() } else { or_qos })
                     }
                 };
                 let partition = match partition {

@@ -138,8 +138,9 @@ impl Quiet {
     fn after(&mut self, world: &World, report: &Report) {
         // A cycle that only moved jobs has read the queue again and knows all that it changed itself.
         // Not where longest go first: the order within a lane is seen to once a job is in it.
-        let moved =
-            |action: &Action| matches!(action, Action::Update { purpose: Purpose::Move(_), .. });
+        let moved = |action: &Action| {
+            matches!(action, Action::Update { purpose: Purpose::Move(_) | Purpose::Detour(_), .. })
+        };
         let failed = |event: &Happened| {
             matches!(event.what, What::MoveRefused { .. } | What::MoveUnanswered { .. })
         };

@@ -4,16 +4,17 @@ use crate::lab::{Family, LANES, Lab, ids};
 use crate::slurm::{self, end, stranger, wait_running};
 
 /// Own is full for good: another session of the lab runs on all of it.
-fn own_is_full() -> Vec<u64> {
+pub fn own_is_full() -> Vec<u64> {
     let jobs: Vec<u64> = (0..4).map(|_| stranger("bob", "own", "gpu:1", &[])).collect();
     jobs.iter().for_each(|job| wait_running(*job));
     jobs
 }
 
 /// The GPUs beyond own's four are taken too.
-fn all_is_full() {
+pub fn all_is_full() -> Vec<u64> {
     let rest: Vec<u64> = (0..6).map(|_| stranger("bob", "normal", "gpu:1", &[])).collect();
     rest.iter().for_each(|job| wait_running(*job));
+    rest
 }
 
 fn lanes(park: u32) -> String {
