@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use babysit::config::{self, Loaded, SECTIONS, Surroundings};
 use babysit::model::id::ShardId;
 use babysit::model::policy::{
-    CostIn, LaneMode, Launch, PlaceOrder, Policy, ReservationCharge, Reserve, RowsIn, Rules, Shard,
-    SubmitMode,
+    CostIn, LaneMode, Launch, OwnShare, PlaceOrder, Policy, R3, ReservationCharge, Reserve,
+    ReserveAt, RowsIn, Rules, Shard, SubmitMode,
 };
 use babysit::model::units::{Money, Secs};
 
@@ -405,9 +405,20 @@ fn a_preset_sets_what_no_key_of_its_own_does() {
     assert_eq!(best.place.reserve, Reserve::Shadow);
     let some = rules("preset = \"best\"\nlanes = \"adaptive\"\nreserve = \"mark\"\nown_share = 3");
     let some = some.expect("good");
-    assert_eq!((some.lanes.mode, some.lanes.own_share), (LaneMode::Adaptive, Some(3)));
+    assert_eq!((some.lanes.mode, some.lanes.own_share), (LaneMode::Adaptive, OwnShare::Gpus(3)));
     assert_eq!((some.place.reserve, some.place.order), (Reserve::Mark, PlaceOrder::Guard));
-    for wrong in ["preset = \"bets\"", "lanes = \"all\"", "own_share = 0", "reserv = \"mark\""] {
+    let soft =
+        rules("r3 = \"soft\"\nreserve_at = \"earliest\"\nown_share = \"average\"").expect("good");
+    assert_eq!((soft.place.r3, soft.place.reserve_at), (R3::Soft, ReserveAt::Earliest));
+    assert_eq!(soft.lanes.own_share, OwnShare::Average);
+    for wrong in [
+        "preset = \"bets\"",
+        "own_share = \"half\"",
+        "r3 = true",
+        "lanes = \"all\"",
+        "own_share = 0",
+        "reserv = \"mark\"",
+    ] {
         assert!(rules(wrong).is_err(), "{wrong}");
     }
 }

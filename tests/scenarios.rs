@@ -29,6 +29,8 @@ mod rules;
 mod section8;
 #[path = "scenarios/shadows.rs"]
 mod shadows;
+#[path = "scenarios/soft.rs"]
+mod soft;
 #[path = "scenarios/submission.rs"]
 mod submission;
 #[path = "scenarios/turnover.rs"]

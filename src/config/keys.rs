@@ -31,6 +31,8 @@ pub(super) const POLICY: &[&str] = &[
     "lanes",
     "own_share",
     "reserve",
+    "reserve_at",
+    "r3",
     "placement_order",
     "reservation_charge",
     "max_failures",

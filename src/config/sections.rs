@@ -9,8 +9,8 @@ use super::sbatch_args::{self, Laned};
 use super::template;
 use super::values::{self, regex, whole, word};
 use crate::model::policy::{
-    Backfill, Hook, LaneMode, LaneRules, LaneSpec, Lanes, PlaceOrder, PlaceRules,
-    ReservationCharge, Reserve, Rules, SlurmSettings, Tier,
+    Backfill, Hook, LaneMode, LaneRules, LaneSpec, Lanes, PlaceOrder, PlaceRules, R3,
+    ReservationCharge, Reserve, ReserveAt, Rules, SlurmSettings, Tier,
 };
 use crate::model::units::{Secs, Tflops};
 
@@ -260,9 +260,13 @@ pub(super) fn rules(top: &Section<'_>, sink: &mut Sink) -> Rules {
 fn place_rules(s: &Section<'_>, sink: &mut Sink, preset: PlaceRules) -> PlaceRules {
     let reserve = [("mark", Reserve::Mark), ("shadow", Reserve::Shadow)];
     let order = [("tier", PlaceOrder::Tier), ("guard", PlaceOrder::Guard)];
+    let r3 = [("release", R3::Release), ("soft", R3::Soft)];
+    let at = [("best", ReserveAt::Best), ("earliest", ReserveAt::Earliest)];
     PlaceRules {
         reserve: s.read(sink, "reserve", |v| values::one_of(v, &reserve)).or(preset.reserve),
         order: s.read(sink, "placement_order", |v| values::one_of(v, &order)).or(preset.order),
+        r3: s.read(sink, "r3", |v| values::one_of(v, &r3)).or(preset.r3),
+        reserve_at: s.read(sink, "reserve_at", |v| values::one_of(v, &at)).or(preset.reserve_at),
     }
 }
 
@@ -271,10 +275,7 @@ fn lane_rules(s: &Section<'_>, sink: &mut Sink, preset: LaneRules) -> LaneRules 
         [("fixed", LaneMode::Fixed), ("adaptive", LaneMode::Adaptive), ("both", LaneMode::Both)];
     LaneRules {
         mode: s.read(sink, "lanes", |v| values::one_of(v, &modes)).or(preset.mode),
-        own_share: s
-            .read(sink, "own_share", |v| whole(v, 1, u32::MAX))
-            .optional()
-            .or(preset.own_share),
+        own_share: s.read(sink, "own_share", values::own_share).or(preset.own_share),
         ..preset
     }
 }

@@ -4,6 +4,7 @@
 use toml::de::DeValue;
 
 use crate::model::id::is_name;
+use crate::model::policy::OwnShare;
 use crate::model::units::{Money, Secs, Tflops};
 
 /// What is wrong with a value, and the next step.
@@ -153,6 +154,16 @@ pub(super) fn one_of<T: Copy>(value: &DeValue<'_>, choices: &[(&str, T)]) -> Par
             let all: Vec<String> = choices.iter().map(|(w, _)| format!("{w:?}")).collect();
             wrong(format!("is {text:?}"), format!("allowed are {}", all.join(" and ")))
         }
+    }
+}
+
+/// A number of GPUs, or a word.
+pub(super) fn own_share(value: &DeValue<'_>) -> Parsed<OwnShare> {
+    match value {
+        DeValue::String(_) => {
+            one_of(value, &[("all", OwnShare::All), ("average", OwnShare::Average)])
+        }
+        _ => whole(value, 1, u32::MAX).map(OwnShare::Gpus),
     }
 }
 

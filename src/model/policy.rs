@@ -162,16 +162,39 @@ pub struct Rules {
 
 /// How placed shards get their GPUs (policy.md sections 5-7). The default is the rule as it stands
 /// there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlaceRules {
     pub reserve: Reserve,
     pub order: PlaceOrder,
+    pub r3: R3,
+    pub reserve_at: ReserveAt,
+}
+
+/// What becomes of a reservation whose holder is no longer rank 1 (policy.md section 6, R3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum R3 {
+    /// It is released at once.
+    #[default]
+    Release,
+    /// It stays, and the new rank 1 draws from it what it needs.
+    Soft,
+}
+
+/// Where rank 1 begins a reservation (policy.md section 6 c).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReserveAt {
+    /// On the best fit placement that has any idle GPU.
+    #[default]
+    Best,
+    /// On that of them where all its GPUs will be free first, by the ends of what runs.
+    Earliest,
 }
 
 /// What is done for a shard that cannot start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reserve {
     /// Rank 1 that cannot start collects GPUs (policy.md section 6 c).
+    #[default]
     Mark,
     /// Nobody behind a shard of several GPUs may delay its earliest start, which is derived anew in
     /// each cycle.
@@ -181,9 +204,10 @@ pub enum Reserve {
 }
 
 /// Which of the available placements a shard starts on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PlaceOrder {
     /// Best tier first (policy.md section 6 a).
+    #[default]
     Tier,
     /// The same, but last of all those that a wider shard in the queue could use.
     Guard,
@@ -201,8 +225,18 @@ pub struct LaneRules {
     /// Else in the order of shards.toml, and Slurm starts the oldest.
     pub longest_first: bool,
     pub mode: LaneMode,
-    /// Most GPUs of own that we hold or wait for; `None`: as many as there are.
-    pub own_share: Option<u32>,
+    pub own_share: OwnShare,
+}
+
+/// Most GPUs of own that we hold or wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OwnShare {
+    /// As many as there are.
+    #[default]
+    All,
+    Gpus(u32),
+    /// Those of the lane, less what others held of it on average.
+    Average,
 }
 
 /// How many of those that wait stay in own.
@@ -232,7 +266,7 @@ impl Default for LaneRules {
             straight: true,
             longest_first: true,
             mode: LaneMode::Fixed,
-            own_share: None,
+            own_share: OwnShare::All,
         }
     }
 }
@@ -253,7 +287,7 @@ impl Default for Rules {
             restart_stalled: false,
             tick_budget: Secs::minutes(5),
             journal_observations: true,
-            place: PlaceRules { reserve: Reserve::Mark, order: PlaceOrder::Tier },
+            place: PlaceRules::default(),
             lanes: LaneRules::default(),
         }
     }
@@ -262,14 +296,18 @@ impl Default for Rules {
 impl Rules {
     /// What was measured to be better than the field's rules: `[policy] preset = "best"`.
     pub fn best() -> Rules {
-        let place = PlaceRules { reserve: Reserve::Shadow, order: PlaceOrder::Guard };
-        Rules { place, lanes: LaneRules::best(), ..Rules::default() }
+        let place = PlaceRules {
+            reserve: Reserve::Shadow,
+            order: PlaceOrder::Guard,
+            ..PlaceRules::default()
+        };
+        Rules { place, lanes: LaneRules::best(), newcomer_floor: true, ..Rules::default() }
     }
 }
 
 impl LaneRules {
     pub fn best() -> LaneRules {
-        LaneRules { mode: LaneMode::Both, ..LaneRules::default() }
+        LaneRules { mode: LaneMode::Both, own_share: OwnShare::Average, ..LaneRules::default() }
     }
 }
 

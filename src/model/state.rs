@@ -85,6 +85,17 @@ pub struct Learned {
     pub tick_every: Option<Secs>,
     /// May one job wait in both lanes?
     pub takes_both: Option<TakesBoth>,
+    /// What others held of own so far.
+    pub others_in_own: Option<OthersInOwn>,
+}
+
+/// What others' jobs ran on in own, over the time in which somebody looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OthersInOwn {
+    pub gpu_seconds: GpuSeconds,
+    pub over: Secs,
+    /// Counted until then.
+    pub until: Time,
 }
 
 /// Whether this cluster's Slurm takes a job with two QOS.

@@ -2,7 +2,7 @@
 //! waits with a reason.
 
 use crate::model::id::JobId;
-use crate::model::policy::{Reserve, Shard};
+use crate::model::policy::{R3, Reserve, Shard};
 use crate::model::reason::Reason;
 use crate::model::state::{Pin, ShardRecord, State};
 
@@ -15,7 +15,7 @@ use super::no_fit;
 use super::placement::{Placement, fits, give, has_room_beside_gpus};
 use super::quick::QuickMap;
 use super::reservation;
-use super::shadow::{self, Shadow};
+use super::shadow::{self, Foresight, Shadow};
 use super::submit::Moment;
 
 /// One start, on one placement.
@@ -83,14 +83,16 @@ pub fn dispatch(
     state: &mut State,
     queue: &[usize],
     placements: &mut [Placement],
-    shadow: Option<Shadow>,
+    foresight: Foresight,
     events: &mut Vec<Event>,
 ) -> Dispatch {
+    let Foresight { shadow, ends } = foresight;
     let guard = Guard::new(moment.policy, state, queue);
     let mut hall = Hall {
         moment,
         placements,
         shadow,
+        ends,
         guard,
         kept: None,
         first: None,
@@ -117,6 +119,17 @@ pub fn dispatch(
     Dispatch { starts, waits }
 }
 
+/// What one shard may ask of the placements.
+#[derive(Debug, Clone, Copy)]
+struct Asks<'a> {
+    shard: usize,
+    min: Option<u32>,
+    held: &'a Option<(Pin, u32)>,
+    /// It may draw from what others have reserved.
+    soft: bool,
+    shunned: &'a [String],
+}
+
 /// What one shard asks of a placement: shards of one class have the same answer.
 type Class<'a> = (u32, Option<u32>, Option<u32>, Option<&'a str>);
 
@@ -126,6 +139,8 @@ struct Hall<'a> {
     placements: &'a mut [Placement],
     /// When those ahead will start, where that is how GPUs are kept for them.
     shadow: Option<Shadow>,
+    /// When the GPUs of each placement will be free, where a reservation is begun by that.
+    ends: Option<Shadow>,
     guard: Guard,
     /// Where rank 1 will start, and its GPUs: our jobs in Slurm's queue are kept off there.
     kept: Option<(Pin, u32)>,
@@ -157,11 +172,15 @@ impl<'a> Hall<'a> {
         let shunned = bad_nodes::shunned(policy, state, i, self.placements, now);
         let record = &mut state.shards[i];
         let class = (shard.gpus, min, shard.cpus, shard.mem.as_deref());
-        if let Some(reason) = self.in_vain.get(&class).filter(|_| self.shadow.is_none()) {
+        // With soft reservations a holder behind rank 1 may swap, too.
+        let once_vain = self.shadow.is_none() && policy.rules.place.r3 == R3::Release;
+        if let Some(reason) = self.in_vain.get(&class).filter(|_| once_vain) {
             return Some(self.again(reason, rank));
         }
         let held = record.reservation.as_ref().map(|r| (r.pin.clone(), r.gpus));
-        if let Some(p) = self.best(i, min, &held, &shunned, Wants::Start) {
+        let soft = rank == 1 && policy.rules.place.r3 == R3::Soft;
+        let asks = Asks { shard: i, min, held: &held, soft, shunned: &shunned };
+        if let Some(p) = self.best(&asks, Wants::Start) {
             if self.starts.len() >= self.most {
                 return Some(breaker::not_now(&state.caution, rank, now));
             }
@@ -171,11 +190,16 @@ impl<'a> Hall<'a> {
                 old.reserved = old.reserved.saturating_sub(*gpus);
             }
             reservation::led_to_start(record);
+            self.draw(state, &asks, p, events);
             self.start(i, p);
             return None;
         }
-        if let Some((pin, gpus)) = held {
-            let reason = collect_more(record, shard.gpus, &pin, gpus, self.placements);
+        if let Some((pin, gpus)) = &held {
+            if let Some(p) = self.placements.iter().position(|p| p.pin == *pin) {
+                self.draw(state, &asks, p, events);
+            }
+            let record = &mut state.shards[i];
+            let reason = collect_more(record, shard.gpus, pin, *gpus, self.placements);
             // All its GPUs may be there and kept for it, and something else be missing.
             let all = matches!(reason, Some(Reason::Collecting { have, need, .. }) if have >= need);
             return if all { Some(Reason::NoCpusOrMemory) } else { reason };
@@ -186,9 +210,10 @@ impl<'a> Hall<'a> {
         if rank == 1
             && policy.rules.place.reserve == Reserve::Mark
             && shard.gpus >= 2
-            && let Some(p) = self.best(i, min, &None, &shunned, Wants::Any)
+            && let Some(p) = self.best(&asks, Wants::Any)
         {
-            let at = &mut self.placements[p];
+            self.draw(state, &asks, p, events);
+            let (record, at) = (&mut state.shards[i], &mut self.placements[p]);
             let gpus = at.free().min(shard.gpus);
             let what = reservation::begin(record, at, gpus, now);
             events.push(Event { at: now, shard: Some(record.id.clone()), what });
@@ -202,16 +227,30 @@ impl<'a> Hall<'a> {
         Some(self.again(&reason, rank))
     }
 
+    /// `r3 = "soft"`: what rank 1 needs of a placement, beside the free GPUs and its own reserved ones,
+    /// comes out of what others have reserved there.
+    fn draw(&mut self, state: &mut State, asks: &Asks<'_>, p: usize, events: &mut Vec<Event>) {
+        let Moment { policy, now, .. } = *self.moment;
+        let need = policy.shards[asks.shard].gpus;
+        let at = &mut self.placements[p];
+        let own = state.shards[asks.shard].reservation.as_ref();
+        let own = own.filter(|r| r.pin == at.pin).map_or(0, |r| r.gpus);
+        let more = need.saturating_sub(at.free() + own);
+        if asks.soft && more > 0 {
+            reservation::draw(policy, state, asks.shard, at, more, now, events);
+        }
+    }
+
     /// The best placement that gives what is wanted: tier rank descending, then idle descending,
-    /// then name.
-    fn best(
-        &self,
-        i: usize,
-        min: Option<u32>,
-        held: &Option<(Pin, u32)>,
-        shunned: &[String],
-        wants: Wants,
-    ) -> Option<usize> {
+    /// then name. Where one is begun and `reserve_at` says so, the earliest to be all free goes first.
+    /// What others have reserved is drawn on last of all.
+    fn best(&self, asks: &Asks<'_>, wants: Wants) -> Option<usize> {
+        let without = self.best_with(&Asks { soft: false, ..*asks }, wants);
+        without.or_else(|| if asks.soft { self.best_with(asks, wants) } else { None })
+    }
+
+    fn best_with(&self, asks: &Asks<'_>, wants: Wants) -> Option<usize> {
+        let Asks { shard: i, min, held, soft, shunned } = *asks;
         let policy = self.moment.policy;
         let shard = &policy.shards[i];
         let delays_nobody = |at: usize| {
@@ -220,6 +259,8 @@ impl<'a> Hall<'a> {
         };
         // What this shard may draw from a placement: the free GPUs and its own reserved ones.
         let draw = |p: &Placement| match held {
+            // Reserved is all that anybody has there, this shard too.
+            _ if soft => p.idle,
             Some((pin, gpus)) if *pin == p.pin => p.free() + gpus,
             _ => p.free(),
         };
@@ -235,15 +276,18 @@ impl<'a> Hall<'a> {
                 && delays_nobody(*at)
         };
         let missed = |p: &Placement| self.guard.wanted_by(policy, shard.gpus, p);
-        let order = |a: &Placement, b: &Placement| {
-            missed(a)
-                .cmp(&missed(b))
+        let ends = self.ends.as_ref().filter(|_| wants == Wants::Any);
+        let whole = |at: usize| ends.map(|ends| ends.earliest(i, shard.gpus, at));
+        let order = |(m, a): (usize, &Placement), (n, b): (usize, &Placement)| {
+            whole(m)
+                .cmp(&whole(n))
+                .then(missed(a).cmp(&missed(b)))
                 .then(b.rank.cmp(&a.rank))
                 .then(draw(b).cmp(&draw(a)))
                 .then(a.pin.cmp(&b.pin))
         };
         let places = self.placements.iter().enumerate().filter(good);
-        places.min_by(|(_, a), (_, b)| order(a, b)).map(|(p, _)| p)
+        places.min_by(|a, b| order(*a, *b)).map(|(p, _)| p)
     }
 
     /// Keeps its earliest start from those behind; says why it waits.

@@ -31,6 +31,7 @@ pub mod no_fit;
 pub mod notices;
 pub mod oom;
 pub mod orphans;
+pub mod own_share;
 pub mod parking;
 pub mod past;
 pub mod person;
@@ -68,7 +69,7 @@ use placement::Placement;
 use plan::{Action, Plan, Target};
 use records::Records;
 use roster::Roster;
-use shadow::Shadow;
+use shadow::Foresight;
 use submit::{Moment, Way};
 use turnover::Turnover;
 
@@ -92,6 +93,7 @@ pub fn plan_with(
     let events = &mut plan.events;
     learn(state, seen, now);
     turnover::clock(state, now);
+    own_share::note(state, now);
 
     let records = records::bring_up(policy, state, seen, roster, now, events);
     let Records { twins, over_cap, cancelled, stalled, census, lpt } = records;
@@ -241,9 +243,9 @@ fn place(moment: &Moment<'_>, state: &mut State, census: &Census, plan: &mut Pla
         let anew = queue::queue(policy, state, &census.placed);
         (queue, refused) = dispatch::fitting(moment, state, anew, &placements);
     }
-    let shadow = Shadow::new(policy, state, cluster, census, &placements, now);
+    let foresight = Foresight::new(policy, state, cluster, census, &placements, now);
     let Dispatch { starts, mut waits } =
-        dispatch::dispatch(moment, state, &queue, &mut placements, shadow, &mut plan.events);
+        dispatch::dispatch(moment, state, &queue, &mut placements, foresight, &mut plan.events);
     waits.extend(refused);
     if !waits.is_empty() {
         state.learned.placements = alike::alike(policy, &placements);

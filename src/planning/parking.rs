@@ -12,6 +12,7 @@ use crate::model::units::{Secs, Time};
 use super::both;
 use super::census::Census;
 use super::lpt::Lpt;
+use super::own_share;
 use super::placement::about_to_start;
 use super::plan::{Action, Purpose, Target};
 use super::roster::{Roster, lane_of};
@@ -91,7 +92,7 @@ pub fn room(policy: &Policy, state: &State, lane: &OwnLane) -> Room {
     if !policy.rules.lanes.straight {
         return Room::Unknown;
     }
-    let share = share_left(policy, lane);
+    let share = own_share::left(policy.rules.lanes.own_share, state, lane);
     let Some(size) = lane.size else {
         // Slurm was asked, and sets no limit; or it could not be asked yet.
         let no_limit = state.learned.own_gpus.is_some();
@@ -104,12 +105,6 @@ pub fn room(policy: &Policy, state: &State, lane: &OwnLane) -> Room {
     let taken = lane.running_ours + lane.running_others + lane.pending_others + lane.pending_pinned;
     let free = size.saturating_sub(taken);
     Room::Gpus { free: share.map_or(free, |share| free.min(share)), size }
-}
-
-/// GPUs of own that we may still take or wait for; `None`: no share is set.
-fn share_left(policy: &Policy, lane: &OwnLane) -> Option<u32> {
-    let held = lane.running_ours.saturating_add(lane.pending_pinned);
-    policy.rules.lanes.own_share.map(|share| share.saturating_sub(held))
 }
 
 /// The place of one waiting shard.
@@ -178,7 +173,7 @@ pub struct Own {
 /// By the rules in force and by who is there now.
 pub fn own(policy: &Policy, state: &State, lane: &OwnLane, turnover: &Turnover<'_>) -> Own {
     let rules = &policy.rules.lanes;
-    let share = share_left(policy, lane).unwrap_or(u32::MAX);
+    let share = own_share::left(rules.own_share, state, lane).unwrap_or(u32::MAX);
     let both = rules.mode == LaneMode::Both && both::works(policy, state);
     let park = match rules.mode {
         LaneMode::Fixed => policy.lanes.as_ref().map_or(0, |lanes| lanes.park),

@@ -12,6 +12,7 @@ use crate::model::units::Time;
 use super::census::Census;
 use super::lpt::Lpt;
 use super::measure::{is_done, measure};
+use super::own_share;
 use super::parking;
 use super::turnover::Turnover;
 
@@ -23,6 +24,8 @@ pub struct Rest {
     waiting: Vec<Place>,
     /// K, where it depends on how far those are that run.
     park: usize,
+    /// GPUs of own that are ours, where that depends on what others hold.
+    share: Option<u32>,
 }
 
 /// A waiting shard in the order of parking, and whether it has as much left as the one before.
@@ -54,7 +57,7 @@ pub fn rest(policy: &Policy, state: &State, me: u32, now: Time) -> Option<Rest> 
     };
     state.shards.iter().enumerate().map(still).collect::<Option<()>>()?;
     let (waiting, park) = order(policy, state, me, now);
-    Some(Rest { me, waiting, park })
+    Some(Rest { me, waiting, park, share: share(policy, state, now) })
 }
 
 /// Takes the readings in, as a cycle would. False: a cycle is due, and will find all as it would
@@ -98,8 +101,13 @@ pub fn stays_at_rest(
     events.is_empty()
         && (rest.waiting.is_empty() || {
             let (waiting, park) = order(policy, state, rest.me, now);
-            waiting == rest.waiting && park == rest.park
+            let same = waiting == rest.waiting && park == rest.park;
+            same && share(policy, state, now) == rest.share
         })
+}
+
+fn share(policy: &Policy, state: &State, now: Time) -> Option<u32> {
+    own_share::share(policy.rules.lanes.own_share, state, state.learned.own_lane.as_ref()?, now)
 }
 
 fn order(policy: &Policy, state: &State, me: u32, now: Time) -> (Vec<Place>, usize) {

@@ -1,7 +1,8 @@
 //! Reservations (policy.md section 6, R1-R5): babysit's own mark "no other shard gets these idle
-//! GPUs". Only rank 1 may begin or keep one, so there is at most one at any time.
+//! GPUs". Only rank 1 may begin one, and by the field's R3 keep it, so that there is at most one at any
+//! time; with `r3 = "soft"` there may be several, and rank 1 draws from those of the others.
 
-use crate::model::policy::{Policy, ReservationCharge, Reserve};
+use crate::model::policy::{Policy, R3, ReservationCharge, Reserve};
 use crate::model::state::{Gate, Owed, Reservation, ShardRecord, Slot, State};
 use crate::model::units::{GpuSeconds, Time};
 
@@ -51,7 +52,9 @@ pub fn review(
             _ if bad_nodes::shunned(policy, state, i, placements, now).contains(&pin.node) => {
                 Some("R5: jobs die on its node")
             }
-            (Some(first), _) if *first != i => Some("R3: it is no longer rank 1"),
+            (Some(first), _) if *first != i && policy.rules.place.r3 == R3::Release => {
+                Some("R3: it is no longer rank 1")
+            }
             _ => None,
         };
         if let Some(why) = why {
@@ -62,7 +65,7 @@ pub fn review(
         let Some(at) = at else { continue };
         let record = &mut state.shards[i];
         if let Some(reservation) = &mut record.reservation {
-            let left = placements[at].idle;
+            let left = placements[at].free();
             if reservation.gpus > left {
                 let what = What::ReservationShrank { before: reservation.gpus, now: left };
                 events.push(Event { at: now, shard: Some(record.id.clone()), what });
@@ -77,6 +80,36 @@ pub fn review(
         }
     }
     any
+}
+
+/// `r3 = "soft"`: rank 1 takes so many GPUs of a placement out of what others have reserved there. Who is
+/// left with none has no reservation any more.
+pub fn draw(
+    policy: &Policy,
+    state: &mut State,
+    rank_1: usize,
+    at: &mut Placement,
+    mut gpus: u32,
+    now: Time,
+    events: &mut Vec<Event>,
+) {
+    for i in 0..state.shards.len() {
+        let record = &mut state.shards[i];
+        let held =
+            record.reservation.as_mut().filter(|r| i != rank_1 && gpus > 0 && r.pin == at.pin);
+        let Some(reservation) = held else { continue };
+        let taken = gpus.min(reservation.gpus);
+        let what =
+            What::ReservationShrank { before: reservation.gpus, now: reservation.gpus - taken };
+        reservation.gpus -= taken;
+        at.reserved = at.reserved.saturating_sub(taken);
+        gpus -= taken;
+        let none_left = reservation.gpus == 0;
+        events.push(Event { at: now, shard: Some(record.id.clone()), what });
+        if none_left {
+            release(policy, state, i, "R3: rank 1 took the last of its GPUs", now, events);
+        }
+    }
 }
 
 /// Without a start: charged now, or with the job's end where the policy says so.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;
 use crate::model::observation::Cluster;
-use crate::model::policy::{Policy, Reserve};
+use crate::model::policy::{Policy, Reserve, ReserveAt};
 use crate::model::state::{Live, State};
 use crate::model::units::{Secs, Time};
 
@@ -35,8 +35,16 @@ pub struct Shadow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Profile(Vec<(Time, i64)>);
 
-impl Shadow {
-    /// `None`: reservations are marks, or there are none.
+/// What dispatch knows of the ends of what runs, as far as the rules ask for it.
+#[derive(Debug, Clone, Default)]
+pub struct Foresight {
+    /// Nobody may delay the start of those ahead.
+    pub shadow: Option<Shadow>,
+    /// Where a mark is put by the ends.
+    pub ends: Option<Shadow>,
+}
+
+impl Foresight {
     pub fn new(
         policy: &Policy,
         state: &State,
@@ -44,10 +52,25 @@ impl Shadow {
         census: &Census,
         placements: &[Placement],
         now: Time,
-    ) -> Option<Shadow> {
-        if policy.rules.place.reserve != Reserve::Shadow {
-            return None;
+    ) -> Foresight {
+        let look = || Some(Shadow::new(policy, state, cluster, census, placements, now));
+        match (policy.rules.place.reserve, policy.rules.place.reserve_at) {
+            (Reserve::Shadow, _) => Foresight { shadow: look(), ends: None },
+            (Reserve::Mark, ReserveAt::Earliest) => Foresight { shadow: None, ends: look() },
+            (Reserve::Mark, ReserveAt::Best) | (Reserve::Never, _) => Foresight::default(),
         }
+    }
+}
+
+impl Shadow {
+    fn new(
+        policy: &Policy,
+        state: &State,
+        cluster: &Cluster,
+        census: &Census,
+        placements: &[Placement],
+        now: Time,
+    ) -> Shadow {
         let lengths = lengths(policy, state);
         let mut ends: Vec<Vec<(Time, u32)>> = vec![Vec::new(); placements.len()];
         let ours = ours(state);
@@ -71,7 +94,13 @@ impl Shadow {
             }
         }
         let free = placements.iter().zip(&ends).map(|(at, ends)| Profile::of(at, ends, now));
-        Some(Shadow { now, free: free.collect(), lengths })
+        Shadow { now, free: free.collect(), lengths }
+    }
+
+    /// From when on its GPUs are free there for as long as it runs; never: the end of time.
+    pub fn earliest(&self, shard: usize, gpus: u32, at: usize) -> Time {
+        let found = self.free.get(at).and_then(|free| free.earliest(gpus, self.length(shard)));
+        found.unwrap_or(Time(i64::MAX))
     }
 
     fn length(&self, shard: usize) -> Secs {

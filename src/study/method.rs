@@ -1,6 +1,6 @@
 //! Policies by name: each is a setting of the real planner, never a rule of its own.
 
-use crate::model::policy::{LaneMode, LaneRules, Park};
+use crate::model::policy::{LaneMode, LaneRules, OwnShare, Park};
 
 /// A way to use the two lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ const NOW: LaneRules = LaneRules {
     straight: true,
     longest_first: true,
     mode: LaneMode::Fixed,
-    own_share: None,
+    own_share: OwnShare::All,
 };
 
 /// More jobs than anybody has: all of them stay.
@@ -74,8 +74,8 @@ pub const METHODS: [Method; 8] = [
     },
     Method {
         name: "best",
-        sentence: "as [policy] preset = \"best\" has it: both",
-        rules: LaneRules { mode: LaneMode::Both, ..NOW },
+        sentence: "as [policy] preset = \"best\" has it: both, and of own what others left on average",
+        rules: LaneRules { mode: LaneMode::Both, own_share: OwnShare::Average, ..NOW },
         park: None,
     },
 ];

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use crate::engine::Outcome;
 use crate::model::id::ShardId;
 use crate::model::policy::{
-    Launch, PlaceOrder, PlaceRules, Policy, Reserve, RowsIn, Rules, Shard, SlurmSettings,
-    SubmitMode, Tier,
+    Launch, PlaceOrder, PlaceRules, Policy, R3, Reserve, ReserveAt, RowsIn, Rules, Shard,
+    SlurmSettings, SubmitMode, Tier,
 };
 use crate::model::state::{ChargeKind, ShardRecord};
 use crate::model::units::{Secs, Tflops, Time, Usage};
@@ -27,15 +27,30 @@ pub struct Placing {
     rules: PlaceRules,
 }
 
-const FIELD: PlaceRules = PlaceRules { reserve: Reserve::Mark, order: PlaceOrder::Tier };
+const FIELD: PlaceRules = PlaceRules {
+    reserve: Reserve::Mark,
+    order: PlaceOrder::Tier,
+    r3: R3::Release,
+    reserve_at: ReserveAt::Best,
+};
 
-pub const PLACINGS: [Placing; 5] = [
+pub const PLACINGS: [Placing; 7] = [
     Placing {
         name: "skip",
         sentence: "the old head-of-line rule: who cannot start is skipped",
         rules: PlaceRules { reserve: Reserve::Never, ..FIELD },
     },
     Placing { name: "field", sentence: "rank 1 that cannot start collects GPUs", rules: FIELD },
+    Placing {
+        name: "soft",
+        sentence: "as field, but rank 1 draws from the reservation of another instead of breaking it",
+        rules: PlaceRules { r3: R3::Soft, ..FIELD },
+    },
+    Placing {
+        name: "earliest",
+        sentence: "as field, but GPUs are collected where all of them will be free first",
+        rules: PlaceRules { reserve_at: ReserveAt::Earliest, ..FIELD },
+    },
     Placing {
         name: "shadow",
         sentence: "nobody behind a wide job may delay its earliest start; no marks",
@@ -49,7 +64,7 @@ pub const PLACINGS: [Placing; 5] = [
     Placing {
         name: "best",
         sentence: "as [policy] preset = \"best\" has it: shadow and guard",
-        rules: PlaceRules { reserve: Reserve::Shadow, order: PlaceOrder::Guard },
+        rules: PlaceRules { reserve: Reserve::Shadow, order: PlaceOrder::Guard, ..FIELD },
     },
 ];
 

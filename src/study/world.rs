@@ -11,6 +11,7 @@ use crate::model::request::{Asked, Change, Request, Submitted};
 use crate::model::state::State;
 use crate::model::units::{Money, Secs, Time};
 use crate::planning::event::Event;
+use crate::planning::own_share;
 use crate::planning::plan::Plan;
 use crate::progress::Progress;
 use crate::sim::{Cluster, Door, Rows};
@@ -58,6 +59,7 @@ impl World {
     pub(super) fn leave_out(&mut self) {
         self.seed = self.seed.wrapping_add(1);
         let now = self.now();
+        own_share::note(&mut self.state, now);
         if let Some(tick) = &mut self.state.last_tick {
             (tick.at, tick.last_ok) = (now, Some(now));
         }

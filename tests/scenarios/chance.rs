@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use babysit::engine::{Hands, Outcome, Report, tick};
 use babysit::model::id::JobId;
-use babysit::model::policy::{LaneMode, PlaceOrder, Reserve};
+use babysit::model::policy::{LaneMode, OwnShare, PlaceOrder, R3, Reserve, ReserveAt};
 use babysit::model::reason::Reason;
 use babysit::model::state::{Gate, HeldWhy, State};
 use babysit::model::units::{Secs, Time};
@@ -60,9 +60,19 @@ impl Trial {
         let reserves = [Reserve::Mark, Reserve::Mark, Reserve::Shadow];
         let orders = [PlaceOrder::Tier, PlaceOrder::Guard];
         policy.rules.lanes.mode = modes[settings.below(3) as usize];
-        policy.rules.lanes.own_share = settings.chance(0.2).then_some(2);
+        policy.rules.lanes.own_share = match settings.below(5) {
+            0 => OwnShare::Gpus(2),
+            1 => OwnShare::Average,
+            _ => OwnShare::All,
+        };
         policy.rules.place.reserve = reserves[settings.below(3) as usize];
         policy.rules.place.order = orders[settings.below(2) as usize];
+        if settings.chance(0.3) {
+            policy.rules.place.r3 = R3::Soft;
+        }
+        if settings.chance(0.3) {
+            policy.rules.place.reserve_at = ReserveAt::Earliest;
+        }
         cluster.site.lists_of_qos = settings.chance(0.7);
         let cluster = cluster.faulty(Faults::seeded(seed).all(weather.faults));
         let world = World::new(policy, cluster, "alice", seed);

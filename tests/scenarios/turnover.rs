@@ -1,7 +1,7 @@
 //! Lanes beyond the field's rule (`[policy] lanes`): K by own's turnover, one job in both lanes, a
 //! share of own.
 
-use babysit::model::policy::{LaneMode, Lanes, Policy, Shard};
+use babysit::model::policy::{LaneMode, Lanes, OwnShare, Policy, Shard};
 use babysit::model::units::Secs;
 use babysit::sim::{Cluster, Command, Fault, Rows, Table};
 
@@ -177,7 +177,7 @@ fn no_more_of_own_is_taken_or_waited_for_than_our_share() {
         cluster.advance(10);
         let shards = (0..5).map(|n| shard(&format!("find/s{n}"), 40 + n)).collect();
         let mut policy = with(mode, 4, 2, shards);
-        policy.rules.lanes.own_share = Some(2);
+        policy.rules.lanes.own_share = OwnShare::Gpus(2);
         let mut story = Story::new(policy, cluster);
         story.tick();
         story.after(Secs::minutes(10));

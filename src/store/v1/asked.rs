@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::form::{Blank, Form, disk_enum, disk_struct, disk_words};
 use crate::model::id::ShardId;
 use crate::model::policy::{
-    Backfill, CostIn, Hook, LaneMode, LaneRules, LaneSpec, Lanes, Launch, Park, PlaceOrder,
-    PlaceRules, Policy, ReservationCharge, Reserve, RowsIn, Rules, Shard, SlurmSettings,
-    SubmitMode, Tier,
+    Backfill, CostIn, Hook, LaneMode, LaneRules, LaneSpec, Lanes, Launch, OwnShare, Park,
+    PlaceOrder, PlaceRules, Policy, R3, ReservationCharge, Reserve, ReserveAt, RowsIn, Rules,
+    Shard, SlurmSettings, SubmitMode, Tier,
 };
 use crate::model::units::{Money, Secs, Tflops};
 
@@ -95,16 +95,24 @@ disk_struct!(DiskRules for Rules {
     journal_observations: bool
 });
 disk_words!(DiskReservationCharge for ReservationCharge { Release, JobEnd });
-disk_struct!(DiskPlaceRules for PlaceRules { reserve: Reserve, order: PlaceOrder; });
+disk_struct!(DiskPlaceRules for PlaceRules {
+    reserve: Reserve,
+    order: PlaceOrder,
+    r3: R3,
+    reserve_at: ReserveAt;
+});
+disk_words!(DiskR3 for R3 { Release, Soft });
+disk_words!(DiskReserveAt for ReserveAt { Best, Earliest });
 disk_words!(DiskReserve for Reserve { Mark, Shadow, Never });
 disk_words!(DiskPlaceOrder for PlaceOrder { Tier, Guard });
 disk_struct!(DiskLaneRules for LaneRules {
     park: Park,
     straight: bool,
     longest_first: bool,
-    mode: LaneMode;
-    own_share: Option<u32>
+    mode: LaneMode,
+    own_share: OwnShare;
 });
+disk_enum!(DiskOwnShare for OwnShare { All, Gpus(gpus: u32), Average });
 disk_words!(DiskLaneMode for LaneMode { Fixed, Adaptive, Both });
 disk_words!(DiskPark for Park { Longest, Oldest });
 

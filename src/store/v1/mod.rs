@@ -30,10 +30,10 @@ use crate::model::caution::{Breaker, Caution, Death, NodeMarks, Overload};
 use crate::model::id::{ShardId, is_name};
 use crate::model::notice::Notices;
 use crate::model::state::{
-    Alike, CapSet, CapTarget, LabRecord, Learned, OwnLane, ShardRecord, State, TakesBoth,
-    TickOutcome, TickRecord,
+    Alike, CapSet, CapTarget, LabRecord, Learned, OthersInOwn, OwnLane, ShardRecord, State,
+    TakesBoth, TickOutcome, TickRecord,
 };
-use crate::model::units::{Money, Secs, Time, Usage};
+use crate::model::units::{GpuSeconds, Money, Secs, Time, Usage};
 
 pub(super) use self::text::Moment;
 
@@ -64,8 +64,11 @@ disk_struct!(DiskLearned for Learned {
     own_starts: u32,
     extra_starts: u32,
     tick_every: Option<Secs>,
-    takes_both: Option<TakesBoth>
+    takes_both: Option<TakesBoth>,
+    others_in_own: Option<OthersInOwn>
 });
+
+disk_struct!(DiskOthersInOwn for OthersInOwn { gpu_seconds: GpuSeconds, over: Secs, until: Time; });
 
 disk_struct!(DiskTakesBoth for TakesBoth { yes: bool, said: String, at: Time; asked: String });
 
