@@ -89,7 +89,7 @@ pub fn load(path: &Path) -> Result<Loaded, Faults> {
             "rename the folder",
         ));
     };
-    let base_pattern = globset::escape(base_text);
+    let base_pattern = shards::pattern_in("", &globset::escape(base_text));
     let ((policy, state), sink) =
         parsed(path, &text, |table, sink| resolve(table, base, &base_pattern, sink))?;
     let mut warnings = sink.warnings;

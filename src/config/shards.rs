@@ -24,7 +24,7 @@ pub(super) struct Context<'a> {
     pub project: &'a str,
     /// Folder of shards.toml.
     pub base: &'a Path,
-    /// The same, escaped for patterns.
+    /// The same, escaped for patterns and plain as `pattern_in` makes it.
     pub base_pattern: &'a str,
     pub logs: &'a Path,
     pub slurm_args: &'a [String],
@@ -298,17 +298,28 @@ impl Ready<'_> {
             cap: l.get(|s| &s.cap).copied().filter(|cap| *cap > Money::ZERO),
             oom: self.oom.clone(),
             restart_stalled: self.restart_stalled,
-            log_dir: [ctx.logs, Path::new(family), Path::new(name)].iter().collect::<PathBuf>(),
+            log_dir: log_dir(ctx.logs, family, name),
         }
     }
 }
 
-/// An absolute pattern without `.` and empty parts, which no path that is compared with it has.
-fn pattern_in(base_pattern: &str, text: &str) -> String {
+fn log_dir(logs: &Path, family: &str, name: &str) -> PathBuf {
+    let mut path = PathBuf::with_capacity(logs.as_os_str().len() + family.len() + name.len() + 2);
+    [logs, Path::new(family), Path::new(name)].iter().for_each(|part| path.push(part));
+    path
+}
+
+/// An absolute pattern without `.` and empty parts, which no path that is compared with it has. The
+/// pattern of the folder is such a one already.
+pub(super) fn pattern_in(base_pattern: &str, text: &str) -> String {
     let base = if text.starts_with('/') { "" } else { base_pattern };
-    let parts = base.split('/').chain(text.split('/')).filter(|p| !p.is_empty() && *p != ".");
-    let out = String::with_capacity(base.len() + text.len() + 2);
-    parts.fold(out, |out, part| out + "/" + part)
+    let mut out = String::with_capacity(base.len() + text.len() + 2);
+    out.push_str(base);
+    for part in text.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        out.push('/');
+        out.push_str(part);
+    }
+    out
 }
 
 #[cfg(test)]

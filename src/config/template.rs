@@ -114,8 +114,17 @@ impl Template {
         self.parts.iter().any(|p| matches!(p, Part::Hole(Hole::Shard | Hole::Index)))
     }
 
+    /// Bytes of a text filled in, where names are not very long.
+    fn usual_length(&self) -> usize {
+        let length = |part: &Part| match part {
+            Part::Text(text) => text.len(),
+            Part::Hole(_) => 12,
+        };
+        self.parts.iter().map(length).sum()
+    }
+
     pub fn fill(&self, fill: &Fill<'_>) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(self.usual_length());
         for part in &self.parts {
             let value = match part {
                 Part::Text(text) => {

@@ -55,15 +55,9 @@ impl<'a> Roster<'a> {
                 foreign.push(job);
             }
         }
-        found.sort_by_key(|(shard, ours)| (*shard, ours.job.submitted, ours.job.id));
-        let mut begins = Vec::with_capacity(state.shards.len() + 1);
-        for (place, (shard, _)) in found.iter().enumerate() {
-            begins.resize(begins.len().max(*shard + 1), place);
-        }
-        begins.resize(state.shards.len() + 1, found.len());
+        let (begins, ours) = by_shard(&found, state.shards.len());
         let mut by_id: Vec<&QueueJob> = jobs.iter().collect();
         by_id.sort_by_key(|job| job.id);
-        let ours = found.into_iter().map(|(_, ours)| ours).collect();
         Roster { ours, begins, by_id, is_ours, foreign }
     }
 
@@ -106,6 +100,29 @@ impl<'a> Roster<'a> {
         let listed = self.of(shard).iter().map(|ours| ours.job).find(same);
         listed.or_else(|| self.by_id(live.job).filter(same))
     }
+}
+
+/// Where each shard's jobs begin, and the jobs. Counted, not sorted: few shards have more than one, and
+/// every look at a job is a walk to somewhere else in memory.
+fn by_shard<'a>(found: &[(usize, Ours<'a>)], shards: usize) -> (Vec<usize>, Vec<Ours<'a>>) {
+    let mut begins = vec![0; shards + 1];
+    found.iter().for_each(|(shard, _)| begins[shard + 1] += 1);
+    for shard in 0..shards {
+        begins[shard + 1] += begins[shard];
+    }
+    let Some((_, any)) = found.first() else { return (begins, Vec::new()) };
+    let mut ours = vec![*any; found.len()];
+    let mut next = begins.clone();
+    for (shard, job) in found {
+        ours[next[*shard]] = *job;
+        next[*shard] += 1;
+    }
+    for ends in begins.windows(2) {
+        if ends[1] - ends[0] > 1 {
+            ours[ends[0]..ends[1]].sort_by_key(|ours| (ours.job.submitted, ours.job.id));
+        }
+    }
+    (begins, ours)
 }
 
 /// Whose job is it?
@@ -190,4 +207,30 @@ pub(super) fn in_lane(spec: &LaneSpec, job: &QueueJob) -> bool {
     is(&spec.qos, &job.qos)
         && is(&spec.partition, &job.partition)
         && is(&spec.account, &job.account)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::units::Time;
+
+    #[test]
+    fn jobs_stand_by_shard_and_then_by_age() {
+        let told = [(2, 5, 7), (0, 1, 3), (2, 1, 9), (2, 1, 8)];
+        let job = |&(_, at, id)| QueueJob {
+            id: JobId(id),
+            submitted: Some(Time(at)),
+            ..QueueJob::default()
+        };
+        let jobs: Vec<QueueJob> = told.iter().map(job).collect();
+        let found: Vec<(usize, Ours<'_>)> = told
+            .iter()
+            .zip(&jobs)
+            .map(|((shard, ..), job)| (*shard, Ours { job, attempt: 1 }))
+            .collect();
+        let (begins, ours) = by_shard(&found, 4);
+        assert_eq!(begins, [0, 1, 1, 4, 4]);
+        assert_eq!(ours.iter().map(|ours| ours.job.id.0).collect::<Vec<_>>(), [3, 8, 9, 7]);
+        assert_eq!(by_shard(&[], 2).0, [0, 0, 0]);
+    }
 }

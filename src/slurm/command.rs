@@ -24,8 +24,8 @@ const LAST_WAIT: Duration = Duration::from_secs(3);
 /// How often a running command's output is measured against [`MOST_OUTPUT`].
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// The same where its output is read meanwhile: what is left to read when it ends is what it prints
-/// in this time.
-const FOLLOW_EVERY: Duration = Duration::from_millis(4);
+/// in this time. Each look costs a tenth of a millisecond of a processor that the command may need.
+const FOLLOW_EVERY: Duration = Duration::from_millis(8);
 /// Bytes read at once of an output that is followed.
 const PIECE: usize = 1 << 17;
 

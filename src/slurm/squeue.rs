@@ -7,6 +7,7 @@
 use crate::model::cluster::{GpuCount, QueueJob};
 use crate::model::id::JobId;
 
+use super::gres::Gres;
 use super::rows::{RowEnd, Table, for_each, job_id, own_text, shown};
 use super::{Scope, gres, hostlist, state, time};
 
@@ -97,6 +98,7 @@ pub struct Reading {
     table: Table,
     columns: [Column; COLUMNS.len()],
     is_header_read: bool,
+    above: Above,
     jobs: Vec<QueueJob>,
 }
 
@@ -106,16 +108,17 @@ impl Reading {
             table: Table::new(separator, COLUMNS.len()),
             columns: COLUMNS.map(|(column, _, _)| column),
             is_header_read: false,
+            above: Above::default(),
             jobs: Vec::new(),
         }
     }
 
     /// The next bytes of the answer, cut anywhere.
     pub fn feed(&mut self, bytes: &[u8]) {
-        let Reading { table, columns, is_header_read, jobs } = self;
+        let Reading { table, columns, is_header_read, above, jobs } = self;
         table.feed(bytes, &mut |cells| {
             if std::mem::replace(is_header_read, true) {
-                jobs.push(job(cells, columns)?);
+                jobs.push(job(cells, columns, above)?);
                 Ok(())
             } else {
                 check_header(cells, columns)
@@ -153,19 +156,45 @@ pub fn parse_rows(
     separator: &str,
     columns: &[Column],
 ) -> Result<Vec<QueueJob>, String> {
-    let mut jobs = Vec::new();
+    let (mut jobs, mut above) = (Vec::new(), Above::default());
     for_each(text, separator, columns.len(), RowEnd::SeparatorNewline, |cells| {
-        jobs.push(job(cells, columns)?);
+        jobs.push(job(cells, columns, &mut above)?);
         Ok(())
     })?;
     Ok(jobs)
 }
 
-fn job(cells: &[&str], columns: &[Column]) -> Result<QueueJob, String> {
+/// The GPUs of the row above: most jobs of a queue ask for theirs in the same words, which are read
+/// once then.
+#[derive(Debug, Default)]
+struct Above {
+    total: Words,
+    per_node: Words,
+    per_job: Words,
+}
+
+/// A cell, and what it was read as; `None` as long as there was none.
+#[derive(Debug, Default)]
+struct Words(Option<(String, Option<Gres>)>);
+
+impl Words {
+    fn read(&mut self, cell: &str, read: fn(&str) -> Option<Gres>) {
+        if self.0.as_ref().is_none_or(|(known, _)| known != cell) {
+            self.0 = Some((cell.to_owned(), read(cell)));
+        }
+    }
+
+    fn gres(&self) -> Read<'_> {
+        self.0.as_ref().map(|(_, gres)| gres.as_ref())
+    }
+}
+
+fn job(cells: &[&str], columns: &[Column], above: &mut Above) -> Result<QueueJob, String> {
     let mut job = QueueJob::default();
-    let (mut total, mut per_node, mut per_job, mut nodes) = (None, None, None, 1);
+    let Above { total, per_node, per_job } = above;
+    let mut nodes = 1;
     for (cell, column) in cells.iter().zip(columns) {
-        let cell = cell.trim();
+        let cell = trimmed(cell);
         match column {
             C::JobId => job.id = JobId(job_id(cell)?),
             C::UserId => job.uid = number(cell, "uid")?,
@@ -175,9 +204,9 @@ fn job(cells: &[&str], columns: &[Column]) -> Result<QueueJob, String> {
             C::Qos => job.qos = own_text(cell),
             C::Partition => job.partition = own_text(cell),
             C::Account => job.account = own_text(cell),
-            C::TresAlloc => total = Some(gres::of_tres(cell)),
-            C::TresPerNode => per_node = Some(gres::of_job(cell)),
-            C::TresPerJob => per_job = Some(gres::of_job(cell)),
+            C::TresAlloc => total.read(cell, gres::of_tres),
+            C::TresPerNode => per_node.read(cell, gres::of_job),
+            C::TresPerJob => per_job.read(cell, gres::of_job),
             // A pending job may ask for a range; the least is what it surely gets.
             C::NumNodes => nodes = least(cell).unwrap_or(1),
             C::NumCpus => job.cpus = least(cell),
@@ -197,18 +226,31 @@ fn job(cells: &[&str], columns: &[Column]) -> Result<QueueJob, String> {
             C::Ignored => {}
         }
     }
-    (job.gpus, job.asked) = gpus(total, per_node, per_job, nodes);
+    (job.gpus, job.asked) = gpus(total.gres(), per_node.gres(), per_job.gres(), nodes);
     Ok(job)
 }
 
-type Read = Option<Option<gres::Gres>>;
+/// `str::trim`, for cells of which hardly one has anything to trim.
+fn trimmed(cell: &str) -> &str {
+    let plain = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_graphic);
+    let bytes = cell.as_bytes();
+    if plain(bytes.first()) && plain(bytes.last()) { cell } else { cell.trim() }
+}
+
+/// Of a column that was asked for or not, in words that can be read or not.
+type Read<'a> = Option<Option<&'a Gres>>;
 
 /// GPUs in all, and by model. A site that does not track gres/gpu leaves it out of tres-alloc, so the
 /// larger of what is told counts; what cannot be read makes the number unknown.
-fn gpus(total: Read, per_node: Read, per_job: Read, nodes: u32) -> (Option<u32>, Vec<GpuCount>) {
+fn gpus(
+    total: Read<'_>,
+    per_node: Read<'_>,
+    per_job: Read<'_>,
+    nodes: u32,
+) -> (Option<u32>, Vec<GpuCount>) {
     let mut asked = Vec::new();
     let mut readable = true;
-    for (read, times) in [(&per_node, nodes), (&per_job, 1)] {
+    for (read, times) in [(per_node, nodes), (per_job, 1)] {
         match read {
             Some(Some(gres)) => asked.extend(gres.gpus.iter().map(|gpu| GpuCount {
                 model: gpu.model.clone(),
@@ -324,6 +366,19 @@ mod tests {
         check("cpu=2,gres/gp", "gres:gpu", "N/A", "1", None);
         check("cpu=2", "gres:gpu:a:b:c", "N/A", "1", None);
         check("cpu=2,gres/gpu=1", "gres:gpu:a:b:c", "N/A", "1", Some(1));
+    }
+
+    #[test]
+    fn each_row_has_the_gpus_of_its_own_words() {
+        let rows = ["gres/gpu=3", "gres/gpu=3", "cpu=1", "gres/gp", "gres/gpu=2", "gres/gpu=3"];
+        let header = table("|", &[]).lines().next().map(|line| format!("{line}\n"));
+        let mut text = header.expect("a header");
+        for row in rows {
+            let alone = table("|", &[(C::TresAlloc, row), (C::TresPerNode, "N/A")]);
+            text += alone.split_inclusive('\n').nth(1).expect("a row");
+        }
+        let gpus: Vec<_> = parse(&text, "|").expect("fits").iter().map(|job| job.gpus).collect();
+        assert_eq!(gpus, [Some(3), Some(3), Some(0), None, Some(2), Some(3)]);
     }
 
     #[test]

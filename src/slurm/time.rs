@@ -29,13 +29,14 @@ fn is_absent(text: &str) -> bool {
 /// Epoch seconds or ISO 8601 without a zone. An error where it is neither a moment nor absent.
 pub fn moment(text: &str) -> Result<Option<Time>, String> {
     let text = text.trim();
-    if is_absent(text) {
-        return Ok(None);
-    }
-    if text.bytes().all(|b| b.is_ascii_digit())
+    if text != "0"
+        && text.bytes().all(|b| b.is_ascii_digit())
         && let Ok(seconds) = text.parse::<i64>()
     {
         return Ok(Some(Time(seconds)));
+    }
+    if is_absent(text) {
+        return Ok(None);
     }
     NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S")
         .map(|at| Some(Time(at.and_utc().timestamp())))

@@ -129,10 +129,15 @@ fn read_once(path: &Path) -> Result<Option<(Vec<u8>, Stamp)>, StoreError> {
     Ok(Some((bytes, Stamp::of(&meta))))
 }
 
-/// Replaces `path` as a whole, keeping what it held as `backup`. After a crash at any point there
-/// is a complete file under `path` or, where there was none before, nothing under either name.
-pub(super) fn replace(path: &Path, backup: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let fresh = write_beside(path, bytes, Sync::Yes)?;
+/// Replaces `path` as a whole by what `content` writes, keeping what it held as `backup`. After a crash
+/// at any point there is a complete file under `path` or, where there was none before, nothing under
+/// either name.
+pub(super) fn replace(
+    path: &Path,
+    backup: &Path,
+    content: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    let fresh = fill_beside(path, content, Sync::Yes)?;
     let had_one = stamp(path)?.is_some();
     if had_one {
         keep(path, backup)?;
@@ -190,6 +195,15 @@ pub(super) enum Sync {
 
 /// `<path>.tmp` with these bytes; one that a crash left is thrown away (the caller has the lock).
 pub(super) fn write_beside(path: &Path, bytes: &[u8], sync: Sync) -> Result<PathBuf, StoreError> {
+    fill_beside(path, |file| file.write_all(bytes), sync)
+}
+
+/// The same with what `content` writes.
+fn fill_beside(
+    path: &Path,
+    content: impl FnOnce(&mut File) -> io::Result<()>,
+    sync: Sync,
+) -> Result<PathBuf, StoreError> {
     let fresh = beside(path, ".tmp");
     remove(&fresh)?;
     let mut file = options()
@@ -198,7 +212,7 @@ pub(super) fn write_beside(path: &Path, bytes: &[u8], sync: Sync) -> Result<Path
         .open(&fresh)
         .map_err(StoreError::io("create it", &fresh))?;
     share(&file, path).map_err(StoreError::io("set its mode", &fresh))?;
-    file.write_all(bytes).map_err(StoreError::io("write it", &fresh))?;
+    content(&mut file).map_err(StoreError::io("write it", &fresh))?;
     if sync == Sync::Yes {
         file.sync_all().map_err(StoreError::io("sync it", &fresh))?;
     }

@@ -16,7 +16,7 @@ mod v1;
 #[cfg(test)]
 mod tests;
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ impl Store {
     ///
     /// # Errors
     /// None that a state could cause; serialization has the type.
-    pub fn spell(state: &State) -> serde_json::Result<Vec<u8>> {
+    pub fn spell(state: &State) -> io::Result<Vec<u8>> {
         v1::encode(state, state.generation)
     }
 
@@ -304,10 +304,9 @@ impl Locked {
             return Err(stolen("somebody else wrote it since it was read".to_owned()));
         }
         let generation = state.generation.max(known.generation.saturating_add(1));
-        let bytes = v1::encode(state, generation).map_err(|error| {
-            StoreError::io("spell the state as JSON", path)(io::Error::other(error))
-        })?;
-        let replaced = file::replace(path, &self.store.backup_path(), &bytes);
+        let replaced = file::replace(path, &self.store.backup_path(), |file| {
+            v1::encode_to(state, generation, &mut |piece| file.write_all(piece))
+        });
         // Also after an error: the rename may have taken place before it.
         known.stamp = file::stamp(path)?;
         replaced?;

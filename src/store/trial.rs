@@ -2,6 +2,7 @@
 //! of its own that are removed again.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -63,7 +64,7 @@ fn try_out(path: &Path, bak: &Path, lock_path: &Path) -> Result<bool, StoreError
         matches!(second, Err(StoreError::Busy { .. })) && held.check(lock_path).is_ok();
     // Twice, since the second time has something to keep as a backup.
     for text in ["first", "second"] {
-        file::replace(path, bak, text.as_bytes())?;
+        file::replace(path, bak, |file| file.write_all(text.as_bytes()))?;
     }
     let read = File::open(path).and_then(std::io::read_to_string);
     let read = read.map_err(StoreError::io("read it back", path))?;

@@ -12,6 +12,7 @@ mod notice;
 mod reason;
 mod record;
 mod seen;
+mod spell;
 mod text;
 
 #[cfg(test)]
@@ -35,6 +36,7 @@ use crate::model::state::{
 };
 use crate::model::units::{GpuSeconds, Money, Secs, Time, Usage};
 
+pub(super) use self::spell::{encode, encode_to};
 pub(super) use self::text::Moment;
 
 /// The version that this build writes.
@@ -171,128 +173,18 @@ pub(super) enum Unreadable {
     Damaged(String),
 }
 
-/// The document of `state`, under the generation that the store gives it.
-pub(super) fn encode(state: &State, numbered: u64) -> Result<Vec<u8>, serde_json::Error> {
-    let State {
-        project,
-        instance,
-        // The store counts.
-        generation: _,
-        shards,
-        orphans,
-        labs,
-        caps,
-        last_tick,
-        learned,
-        caution,
-        notices,
-        host,
-    } = state;
-    let mut out = Vec::with_capacity(4096 + BYTES_EACH * (shards.len() + orphans.len()));
-    out.extend_from_slice(b"{\n");
-    line(&mut out, "version", &VERSION)?;
-    if MINOR != 0 {
-        line(&mut out, "minor", &MINOR)?;
-    }
-    line(&mut out, "project", project)?;
-    line(&mut out, "instance", instance)?;
-    line(&mut out, "generation", &numbered)?;
-    line(&mut out, "last_tick", &last_tick.to_disk())?;
-    line(&mut out, "learned", &learned.to_disk())?;
-    // Left out where there is nothing to say: older builds of this version read the file too.
-    if *caution != Caution::default() {
-        line(&mut out, "caution", &caution.to_disk())?;
-    }
-    if *notices != Notices::default() {
-        line(&mut out, "notices", &notices.to_disk())?;
-    }
-    if !host.is_empty() {
-        line(&mut out, "host", host)?;
-    }
-    let labs: BTreeMap<_, _> = labs.iter().map(|(name, lab)| (name, lab.to_disk())).collect();
-    line(&mut out, "labs", &labs)?;
-    list(&mut out, "caps", caps.iter().map(cap_to_disk))?;
-    out.extend_from_slice(b",\n");
-    side_by_side(&mut out, "shards", shards)?;
-    out.extend_from_slice(b",\n");
-    list(&mut out, "orphans", orphans.iter().map(Form::to_disk))?;
-    out.extend_from_slice(b"\n}\n");
-    Ok(out)
-}
-
-fn line(out: &mut Vec<u8>, key: &str, value: &impl Serialize) -> Result<(), serde_json::Error> {
-    serde_json::to_writer(&mut *out, key)?;
-    out.extend_from_slice(b": ");
-    serde_json::to_writer(&mut *out, value)?;
-    out.extend_from_slice(b",\n");
-    Ok(())
-}
-
-/// Usual length of a shard's line, so that a buffer grows once at most.
-const BYTES_EACH: usize = 600;
-
-/// Fewer records than this are spelled before a second thread has begun.
-const WORTH_A_THREAD: usize = 500;
-
-/// As `list`, by two threads where that helps: spelling the records is most of a save.
-fn side_by_side(
-    out: &mut Vec<u8>,
-    key: &str,
-    all: &[ShardRecord],
-) -> Result<(), serde_json::Error> {
-    if all.len() < WORTH_A_THREAD {
-        return list(out, key, all.iter().map(Form::to_disk));
-    }
-    let (front, back) = all.split_at(all.len() / 2);
-    let rest = std::thread::scope(|scope| {
-        let rest = scope.spawn(|| {
-            let mut rest = Vec::with_capacity(BYTES_EACH * back.len());
-            back.iter().try_for_each(|record| {
-                rest.extend_from_slice(b",\n");
-                serde_json::to_writer(&mut rest, &record.to_disk())
-            })?;
-            Ok::<_, serde_json::Error>(rest)
-        });
-        let begun = list(out, key, front.iter().map(Form::to_disk));
-        begun.and(rest.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })?;
-    // `list` has closed its bracket; it is closed again behind the rest.
-    out.truncate(out.len() - END_OF_LIST.len());
-    out.extend_from_slice(&rest);
-    out.extend_from_slice(END_OF_LIST);
-    Ok(())
-}
-
-/// What a list that is not empty ends with.
-const END_OF_LIST: &[u8] = b"\n]";
-
-fn list<T: Serialize>(
-    out: &mut Vec<u8>,
-    key: &str,
-    values: impl Iterator<Item = T>,
-) -> Result<(), serde_json::Error> {
-    serde_json::to_writer(&mut *out, key)?;
-    out.extend_from_slice(b": [");
-    let mut separator: &[u8] = b"\n";
-    let mut any = false;
-    for value in values {
-        out.extend_from_slice(separator);
-        serde_json::to_writer(&mut *out, &value)?;
-        separator = b",\n";
-        any = true;
-    }
-    out.extend_from_slice(if any { END_OF_LIST } else { b"]" });
-    Ok(())
-}
-
 /// Reads a document of this version or one before it.
 pub(super) fn decode(bytes: &[u8]) -> Result<State, Unreadable> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Unreadable::Damaged("it is empty".to_owned()));
     }
     // The version alone is looked for only where the document is no version 1: the common case
-    // goes over the bytes once.
-    let document: Document<'_> = match serde_json::from_slice(bytes) {
+    // goes over the bytes once. Texts known to be UTF-8 as a whole are not checked one by one.
+    let read = match std::str::from_utf8(bytes) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(bytes),
+    };
+    let document: Document<'_> = match read {
         Ok(document) => document,
         Err(fault) => {
             return Err(match version_of(bytes) {

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::dice::{Dice, state};
-use super::{Unreadable, WORTH_A_THREAD, decode, encode};
+use super::spell::PIECE;
+use super::{Unreadable, decode, encode};
 
 /// Kept for ever: a state as version 1 wrote it, with every variant there was.
 const KEPT: &str = include_str!("../../../tests/fixtures/state/v1.json");
@@ -15,7 +16,7 @@ fn cases(usual: u32) -> u32 {
 /// Two threads spell a large state; nothing of that shows.
 #[test]
 fn a_state_of_any_size_is_one_shard_a_line() {
-    for shards in [0, 1, WORTH_A_THREAD - 1, WORTH_A_THREAD, WORTH_A_THREAD + 1] {
+    for shards in [0, 1, 2, PIECE, PIECE + 1, 2 * PIECE + 1, 3 * PIECE + 7] {
         let before = state(&mut Dice::new(7), shards);
         let bytes = encode(&before, before.generation).expect("encodes");
         let text = std::str::from_utf8(&bytes).expect("UTF-8");

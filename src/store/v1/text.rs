@@ -28,6 +28,10 @@ pub(super) struct Name<'a>(pub Cow<'a, ShardId>);
 pub(super) struct Ending(pub EndWord);
 
 const DAY: i64 = 86_400;
+/// Days in 400 years, after which the calendar repeats itself; in a century and in four years within.
+const CYCLE: i64 = 146_097;
+const CENTURY: i64 = 36_524;
+const FOUR_YEARS: i64 = 1461;
 /// 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z, in seconds since 1970.
 const FIRST: i64 = -62_167_219_200;
 const LAST: i64 = 253_402_300_799;
@@ -47,22 +51,31 @@ fn days_of(year: i64, month: i64, day: i64) -> i64 {
 
 /// The inverse of `days_of`.
 fn date_of(days: i64) -> (i64, i64, i64) {
-    // A first guess by the mean year, at most one year too late.
     let from_march = days + 719_468;
-    let mut year = (from_march * 400 + 400).div_euclid(146_097);
-    let start =
-        |year: i64| year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    while start(year) > from_march {
-        year -= 1;
-    }
-    while start(year + 1) <= from_march {
-        year += 1;
-    }
-    let day_of_year = from_march - start(year);
+    let (cycle, day) = (from_march.div_euclid(CYCLE), from_march.rem_euclid(CYCLE));
+    // The leap day is the last of four years, and of 400: the last century and the last year of each
+    // four may be a day longer than the others, so no number of theirs is beyond 3.
+    let century = (day / CENTURY).min(3);
+    let day = day - century * CENTURY;
+    let (four, day) = (day / FOUR_YEARS, day % FOUR_YEARS);
+    let single = (day / 365).min(3);
+    let year = cycle * 400 + century * 100 + four * 4 + single;
+    let day_of_year = day - single * 365;
     let month = (day_of_year * 10 + 4) / 306;
     let day = day_of_year - (month * 306 + 5) / 10 + 1;
     let calendar_month = (month + 2) % 12 + 1;
     (if calendar_month <= 2 { year + 1 } else { year }, calendar_month, day)
+}
+
+/// Days in a month, as `days_of` counts the days in a year.
+fn length_of(year: i64, month: i64) -> i64 {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
 }
 
 fn digits(out: &mut [u8], mut number: i64) {
@@ -91,21 +104,25 @@ impl Moment {
     }
 
     fn parse(text: &str) -> Option<Moment> {
-        let shape = text.len() == 20
-            && text.bytes().zip(b"0000-00-00T00:00:00Z").all(|(is, want)| match want {
-                b'0' => is.is_ascii_digit(),
-                other => is == *other,
-            });
-        if !shape {
+        let text: &[u8; 20] = text.as_bytes().try_into().ok()?;
+        let signs = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'Z')];
+        if signs.iter().any(|(at, sign)| text[*at] != *sign) {
             return None;
         }
-        let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
+        let number = |from: usize, to: usize| {
+            let digit =
+                |sum: i64, b: &u8| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0'));
+            text[from..to].iter().try_fold(0, digit)
+        };
         let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
         let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-        let real = (1..=12).contains(&month) && hour < 24 && minute < 60 && second < 60;
-        let days = days_of(year, month, day);
-        (real && date_of(days) == (year, month, day))
-            .then(|| Moment(Time(days * DAY + hour * 3600 + minute * 60 + second)))
+        let real = (1..=12).contains(&month)
+            && (1..=length_of(year, month)).contains(&day)
+            && hour < 24
+            && minute < 60
+            && second < 60;
+        let clock = hour * 3600 + minute * 60 + second;
+        real.then(|| Moment(Time(days_of(year, month, day) * DAY + clock)))
     }
 }
 

@@ -1,0 +1,162 @@
+//! The document as text, one shard a line, handed on piece by piece: the text of ten thousand shards as
+//! a whole would be a tenth of a cycle's memory.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use serde::Serialize;
+
+use super::form::Form;
+use super::{MINOR, VERSION, cap_to_disk};
+use crate::model::caution::Caution;
+use crate::model::notice::Notices;
+use crate::model::state::{ShardRecord, State};
+
+/// Is given a document piece by piece, in order.
+pub(in crate::store) type Write<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
+
+/// The document of `state`, under the generation that the store gives it.
+pub(in crate::store) fn encode(state: &State, numbered: u64) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    encode_to(state, numbered, &mut |piece| {
+        all.extend_from_slice(piece);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// The same for whoever needs no more than a piece at a time.
+///
+/// # Errors
+/// Those of `write`; serialization has none that a state could cause.
+pub(in crate::store) fn encode_to(
+    state: &State,
+    numbered: u64,
+    write: Write<'_>,
+) -> io::Result<()> {
+    let State {
+        project,
+        instance,
+        // The store counts.
+        generation: _,
+        shards,
+        orphans,
+        labs,
+        caps,
+        last_tick,
+        learned,
+        caution,
+        notices,
+        host,
+    } = state;
+    let mut out = Vec::with_capacity(4096);
+    out.extend_from_slice(b"{\n");
+    line(&mut out, "version", &VERSION)?;
+    if MINOR != 0 {
+        line(&mut out, "minor", &MINOR)?;
+    }
+    line(&mut out, "project", project)?;
+    line(&mut out, "instance", instance)?;
+    line(&mut out, "generation", &numbered)?;
+    line(&mut out, "last_tick", &last_tick.to_disk())?;
+    line(&mut out, "learned", &learned.to_disk())?;
+    // Left out where there is nothing to say: older builds of this version read the file too.
+    if *caution != Caution::default() {
+        line(&mut out, "caution", &caution.to_disk())?;
+    }
+    if *notices != Notices::default() {
+        line(&mut out, "notices", &notices.to_disk())?;
+    }
+    if !host.is_empty() {
+        line(&mut out, "host", host)?;
+    }
+    let labs: BTreeMap<_, _> = labs.iter().map(|(name, lab)| (name, lab.to_disk())).collect();
+    line(&mut out, "labs", &labs)?;
+    list(&mut out, "caps", caps.iter().map(cap_to_disk))?;
+    out.extend_from_slice(b",\n\"shards\": [");
+    write(&out)?;
+    records(shards, write)?;
+    out.clear();
+    out.extend_from_slice(if shards.is_empty() { b"],\n" } else { b"\n],\n" });
+    list(&mut out, "orphans", orphans.iter().map(Form::to_disk))?;
+    out.extend_from_slice(b"\n}\n");
+    write(&out)
+}
+
+fn line(out: &mut Vec<u8>, key: &str, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, key)?;
+    out.extend_from_slice(b": ");
+    serde_json::to_writer(&mut *out, value)?;
+    out.extend_from_slice(b",\n");
+    Ok(())
+}
+
+fn list<T: Serialize>(
+    out: &mut Vec<u8>,
+    key: &str,
+    values: impl Iterator<Item = T>,
+) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, key)?;
+    out.extend_from_slice(b": [");
+    let mut separator: &[u8] = b"\n";
+    let mut any = false;
+    for value in values {
+        out.extend_from_slice(separator);
+        serde_json::to_writer(&mut *out, &value)?;
+        separator = b",\n";
+        any = true;
+    }
+    out.extend_from_slice(if any { b"\n]" } else { b"]" });
+    Ok(())
+}
+
+/// Shards that are spelled and handed on at once; fewer in all are spelled before a thread has begun.
+pub(super) const PIECE: usize = 500;
+
+/// Usual length of a shard's line, so that a piece grows once at most.
+const BYTES_EACH: usize = 600;
+
+/// The lines of all shards, spelled by two threads in turn where that helps: it is most of a save.
+fn records(all: &[ShardRecord], write: Write<'_>) -> io::Result<()> {
+    let Some(first) = all.first() else { return Ok(()) };
+    // The one line without a comma before it is that of the first shard.
+    let mut out = vec![b'\n'];
+    serde_json::to_writer(&mut out, &first.to_disk())?;
+    write(&out)?;
+    let rest = all.get(1..).unwrap_or_default();
+    if rest.len() < PIECE {
+        return write(&spelled(rest)?);
+    }
+    std::thread::scope(|scope| {
+        let [even, odd] = [0, 1].map(|turn| {
+            let (sender, pieces) = sync_channel(1);
+            scope.spawn(move || spell_every_other(rest, turn, &sender));
+            pieces
+        });
+        for piece in [&even, &odd].into_iter().cycle() {
+            // Its thread is through, and so is the other one: this piece would have been the next.
+            let Ok(piece) = piece.recv() else { return Ok(()) };
+            write(&piece?)?;
+        }
+        Ok(())
+    })
+}
+
+fn spell_every_other(all: &[ShardRecord], turn: usize, to: &SyncSender<io::Result<Vec<u8>>>) {
+    for piece in all.chunks(PIECE).skip(turn).step_by(2) {
+        // Nobody listens any more: the piece before this one could not be written.
+        if to.send(spelled(piece)).is_err() {
+            return;
+        }
+    }
+}
+
+fn spelled(records: &[ShardRecord]) -> io::Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(BYTES_EACH * records.len());
+    for record in records {
+        out.extend_from_slice(b",\n");
+        serde_json::to_writer(&mut out, &record.to_disk())?;
+    }
+    Ok(out)
+}
