@@ -13,6 +13,7 @@ mod campaign;
 mod field;
 mod flaky;
 mod init;
+mod no_accounting;
 mod person;
 mod placed;
 mod surroundings;
