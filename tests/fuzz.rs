@@ -168,7 +168,8 @@ fn pieces(rng: &mut Rng, most: u64) -> Vec<u8> {
 fn slip(rng: &mut Rng, bytes: &mut Vec<u8>, models: &[Vec<u8>]) {
     let at = rng.below(bytes.len() as u64 + 1) as usize;
     let end = (at + rng.below(40) as usize).min(bytes.len());
-    match rng.below(6) {
+    match rng.below(7) {
+        6 => cell(rng, bytes),
         0 => bytes.truncate(at),
         1 => drop(bytes.drain(at..end)),
         2 => {
@@ -192,6 +193,26 @@ fn slip(rng: &mut Rng, bytes: &mut Vec<u8>, models: &[Vec<u8>]) {
     }
 }
 
+/// One cell of a table, or one word of a list, is another one: the rest stays whole, so that what reads
+/// cells is reached.
+fn cell(rng: &mut Rng, bytes: &mut Vec<u8>) {
+    let ends = [SEPARATOR, "|", ",", "\n", ":", " "];
+    let end = pick(rng, &ends).unwrap_or(&"\n").as_bytes();
+    let from = rng.below(bytes.len() as u64 + 1) as usize;
+    let next = |from: usize| {
+        let rest = bytes.get(from..)?;
+        Some(from + rest.windows(end.len()).position(|part| part == end)?)
+    };
+    let Some(begin) = next(from).map(|at| at + end.len()) else { return };
+    let Some(behind) = next(begin) else { return };
+    let other = match rng.below(4) {
+        0 => noise(rng, 8),
+        1 => pieces(rng, 3),
+        _ => pick(rng, PIECES).unwrap_or(&"").as_bytes().to_vec(),
+    };
+    drop(bytes.splice(begin..behind, other));
+}
+
 /// To be held from before a test allocates anything.
 fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -206,15 +227,13 @@ fn setting(name: &str) -> Option<u64> {
 struct Try<'a> {
     name: &'a str,
     models: &'a [Vec<u8>],
-    /// Bytes of memory for each of the input.
-    factor: usize,
     /// And whatever the input.
     extra: usize,
 }
 
 impl<'a> Try<'a> {
     fn new(name: &'a str, models: &'a [Vec<u8>]) -> Try<'a> {
-        Try { name, models, factor: FACTOR, extra: SENTENCE }
+        Try { name, models, extra: SENTENCE }
     }
 
     /// Its input comes in a file.
@@ -225,7 +244,7 @@ impl<'a> Try<'a> {
 
 /// Runs a parser on input after input. It tells what the input costs by design, beside the factor.
 fn fuzz(how: &Try<'_>, mut parse: impl FnMut(&[u8]) -> usize) {
-    let Try { name, models, factor, extra } = *how;
+    let Try { name, models, extra } = *how;
     let until = setting("SECONDS").map(|secs| Instant::now() + Duration::from_secs(secs));
     let first = setting("SEED").unwrap_or(0);
     let (mut seed, mut worst) = (first, 0.0_f64);
@@ -239,7 +258,7 @@ fn fuzz(how: &Try<'_>, mut parse: impl FnMut(&[u8]) -> usize) {
             println!("{name}: case {seed} (BABYSIT_FUZZ_SEED={seed}): {}", shown(&bytes));
             resume_unwind(cause)
         });
-        let allowed = factor * bytes.len() + extra + by_design;
+        let allowed = FACTOR * bytes.len() + extra + by_design;
         assert!(
             peak <= allowed,
             "{name}: case {seed} (BABYSIT_FUZZ_SEED={seed}): {peak} bytes of memory for {} of input: {}",
@@ -489,8 +508,7 @@ fn fuzz_config() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(example);
         models.push(std::fs::read(file).expect("an example"));
     }
-    // The tree of the TOML reader, with the place of each word: a file has 4 MiB at most.
-    fuzz(&Try { factor: 128, ..Try::of_file("config", &models) }, |bytes| {
+    fuzz(&Try::of_file("config", &models), |bytes| {
         std::fs::write(&path, bytes).expect("written");
         let shards = match babysit::config::load(&path) {
             Ok(loaded) => {
@@ -504,8 +522,56 @@ fn fuzz_config() {
         };
         // `shards = 1000` is few bytes and many shards, by a limit of their own; also where another
         // line is wrong.
-        shards.max(largest_number(bytes)) * (16 << 10)
+        shards.max(largest_number(bytes)) * (16 << 10) + parts(bytes) * EACH_PART
     });
+}
+
+/// Memory for each word and sign of a TOML file, which its reader lays out three times: as tokens, as
+/// events and as a tree with the place of each (or as the fault that each is).
+const EACH_PART: usize = 240;
+/// What all of them may come to, in whatever file: more are refused before they are laid out.
+const ALL_PARTS: usize = 128 << 20;
+
+fn parts(bytes: &[u8]) -> usize {
+    let text = String::from_utf8_lossy(bytes);
+    toml_parser::Source::new(&text).lex().count()
+}
+
+/// The memory for a shards.toml grows with the words in it and stays below a constant beside eight times
+/// its size, whatever it is made of and however large.
+#[test]
+fn config_memory_has_a_ceiling() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path: PathBuf = folder.path().join("shards.toml");
+    let named = |size: usize| {
+        let shard = |i: usize| format!("[families.find.shard.s{i:05}]\nrows = 44\n");
+        (0..size / 41).map(shard).collect::<String>()
+    };
+    let shapes: [(&str, &dyn Fn(usize) -> String); 8] = [
+        ("brackets", &|size| "[".repeat(size)),
+        ("equals", &|size| "=".repeat(size)),
+        ("lines", &|size| "x\n".repeat(size / 2)),
+        ("list", &|size| format!("a = [{}]", "1,".repeat(size / 2))),
+        ("keys", &|size| (0..size / 8).map(|i| format!("k{i:04x}=1\n")).collect()),
+        ("deep", &|size| "a.".repeat(size / 2) + "a = 1"),
+        ("text", &|size| format!("a = \"{}\"", "x y ".repeat(size / 4))),
+        ("shards", &named),
+    ];
+    for (name, shape) in shapes {
+        for size in [8 << 10, 64 << 10, 512 << 10, 4 << 20] {
+            let text = shape(size);
+            std::fs::write(&path, &text).expect("written");
+            MEMORY.reset_peak_memory();
+            let faults = babysit::config::load(&path).expect_err("no campaign").faults.len();
+            let peak = MEMORY.get_peak_memory();
+            let each = (parts(text.as_bytes()) * EACH_PART).min(ALL_PARTS);
+            let allowed = FACTOR * text.len() + each + SENTENCE + BUFFER;
+            println!("{name}: {peak} bytes of memory for {} of file", text.len());
+            assert!(peak <= allowed, "{name}: {peak}, not {allowed}, for {} of file", text.len());
+            assert!((1..=1001).contains(&faults), "{name}: {faults} faults told");
+        }
+    }
 }
 
 /// That a count of shards could be.

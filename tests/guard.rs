@@ -64,6 +64,8 @@ fn fake_slurm_kills_a_submitting_tick_at_every_moment() {
                 assert_eq!(view["job"]["id"].to_string(), ids[0], "moment {moment}");
                 assert_eq!(view["failures"], 0);
             }
+            // Each sbatch that did its work made a job: not one was made that had to be cancelled.
+            assert_eq!(lab.asked_of_sbatch(), 3, "moment {moment}");
         },
     );
     // squeue and three sbatch, before and after each.
@@ -99,6 +101,7 @@ fn fake_slurm_kills_a_tick_that_adopts_at_every_moment() {
         let jobs = lab.jobs();
         assert_eq!(jobs.len(), 3, "moment {moment}: {jobs:?}");
         assert!(jobs.values().all(|ids| ids.len() == 1), "moment {moment}: {jobs:?}");
+        assert_eq!(lab.asked_of_sbatch(), 3, "moment {moment}: a second job was made");
     });
     assert!(moments >= 4, "only {moments} moments");
 }
@@ -134,7 +137,12 @@ fn fake_slurm_kills_a_tick_around_sinfo() {
         assert_eq!(lab.run_at(&["tick"], START).code, None, "killed");
         assert_eq!(lab.asked_of_sbatch(), 0, "nothing is asked before both probes answered");
         lab.program("sinfo", SINFO);
-        lab.run(&["tick"], 0);
+        // A squeue that was being started in that moment has the lock until it has begun.
+        let free = (0..100).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            lab.run_at(&["tick"], START).code == Some(0)
+        });
+        assert!(free, "the lock ends with the processes");
         let jobs = lab.jobs();
         assert!(jobs.len() == 3 && jobs.values().all(|ids| ids.len() == 1), "{jobs:?}");
     }
@@ -324,6 +332,23 @@ fn fake_slurm_reconcile_takes_the_backup_over_and_nobody_else_does() {
     }
 }
 
+/// A state that a newer build wrote is not given up for the older backup beside it.
+#[test]
+fn fake_slurm_reconcile_leaves_the_state_of_a_newer_build() {
+    let lab = Lab::new();
+    lab.run(&["tick"], 0);
+    lab.run(&["tick"], 0);
+    let newer =
+        lab.read("state.json").replacen("{", "{\"version\": 9, \"minor\": 0, \"moon\": 1,", 1);
+    let newer = newer.replacen("\"version\": 1,", "", 1);
+    lab.write("state.json", &newer);
+    for words in ["tick", "reconcile"] {
+        has(&lab.run(&[words], 1).err, "newer babysit");
+        assert_eq!(lab.read("state.json"), newer, "{words}");
+    }
+    assert_eq!(lab.asked_of_sbatch(), 3);
+}
+
 #[test]
 fn fake_slurm_reconcile_without_a_backup_stops() {
     let lab = Lab::new();
@@ -424,6 +449,74 @@ fn fake_slurm_reconcile_takes_up_the_jobs_of_a_lost_state_when_told_to() {
     let jobs = lab.jobs();
     assert!(jobs.len() == 3 && jobs.values().all(|ids| ids.len() == 1), "{jobs:?}");
     assert_eq!(lab.asked_of_sbatch(), 3);
+}
+
+/// Killed at every moment of a take-up: the jobs are taken up by the next try, or are already.
+#[test]
+fn fake_slurm_kills_a_take_up_at_every_moment() {
+    for moment in 1..40 {
+        let lab = Lab::new();
+        lab.run(&["tick"], 0);
+        let instance = lab.instance();
+        for file in ["state.json", "state.json.bak", "journal.jsonl", "state.json.lock"] {
+            if lab.at(file).exists() {
+                std::fs::remove_file(lab.at(file)).expect("removed");
+            }
+        }
+        lab.write("bin/die_at", &moment.to_string());
+        let words = ["reconcile", "--take-up", instance.as_str()];
+        let through = lab.run_at(&words, START).code.is_some();
+        std::fs::remove_file(lab.at("bin/die_at")).expect("removed");
+        if lab.read("state.json").is_empty() || lab.instance() != instance {
+            lab.run(&words, 0);
+        }
+        assert_eq!(lab.instance(), instance, "moment {moment}");
+        for minute in 1..=8 {
+            assert_eq!(lab.run_at(&["tick"], START + 60 * minute).code, Some(0), "{moment}");
+        }
+        let jobs = lab.jobs();
+        assert!(jobs.len() == 3 && jobs.values().all(|ids| ids.len() == 1), "{moment}: {jobs:?}");
+        assert_eq!(lab.asked_of_sbatch(), 3, "moment {moment}");
+        if through {
+            assert!(moment > 2, "only {moment} moments");
+            return;
+        }
+    }
+    panic!("it never got through");
+}
+
+/// A cap that is set while a tick is at work waits for it, and neither undoes what the other saved.
+#[test]
+fn fake_slurm_a_cap_set_in_the_middle_of_a_tick_is_kept_with_what_the_tick_did() {
+    let lab = Lab::new();
+    lab.run(&["tick"], 0);
+    lab.write("shards.toml", &TOML.replace("shards = 2", "shards = 4"));
+    let wait = "while [ -f wait ]; do sleep 0.02; done\n";
+    lab.program("sbatch", &format!("{MOMENT}touch here\n{wait}{SBATCH}"));
+    lab.write("bin/wait", "");
+    let quiet = |mut command: std::process::Command| {
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started")
+    };
+    let mut tick = quiet(lab.command(&["tick"], START + 60));
+    while !lab.at("bin/here").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mut cap = quiet(lab.command(&["cap", "set", "find", "40"], START + 61));
+    // One that is killed while it waits has changed nothing.
+    let mut killed = quiet(lab.command(&["cap", "set", "restore", "50"], START + 61));
+    std::thread::sleep(Duration::from_millis(100));
+    killed.kill().expect("killed");
+    killed.wait().expect("gone");
+    assert!(cap.try_wait().expect("a child").is_none(), "the tick has the lock");
+    std::fs::remove_file(lab.at("bin/wait")).expect("removed");
+    assert!(tick.wait().expect("a child").success());
+    assert!(cap.wait().expect("a child").success());
+    let caps = lab.json(&["cap", "show"], 0).to_string();
+    assert!(caps.contains("40.0") && !caps.contains("50.0"), "{caps}");
+    lab.run_at(&["tick"], START + 120);
+    let jobs = lab.jobs();
+    assert!(jobs.len() == 5 && jobs.values().all(|ids| ids.len() == 1), "{jobs:?}");
+    assert_eq!(lab.asked_of_sbatch(), 5);
 }
 
 #[test]

@@ -14,6 +14,8 @@ mod field;
 mod harness;
 #[path = "scenarios/notices.rs"]
 mod notices;
+#[path = "scenarios/odd_states.rs"]
+mod odd_states;
 #[path = "scenarios/orphans.rs"]
 mod orphans;
 #[path = "scenarios/prose.rs"]

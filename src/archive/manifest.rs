@@ -138,7 +138,9 @@ impl Manifest {
             text.push_str(&format!("{mark}{}  {name}\n", entry.sha256));
         }
         let opened = options().write(true).create(true).truncate(true).open(&path);
-        let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+        // Before the folder gets the name of a whole archive.
+        let write = |mut file: File| file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        let written = opened.and_then(write);
         written.map_err(Failed::io("write it", &path))
     }
 }

@@ -10,6 +10,16 @@ use super::fault::Fault;
 use super::keys::unknown_key_hint;
 use super::values::{self, Parsed, Wrong};
 
+/// Faults of one file that are told. Where there are more, it is mostly one mistake many times, or no
+/// file of ours.
+pub(super) const MOST_FAULTS: usize = 1000;
+
+/// What is said beside the first [`MOST_FAULTS`].
+pub(super) fn too_many() -> Fault {
+    let text = format!("has more faults than the {MOST_FAULTS} that are told here");
+    Fault { line: None, key: String::new(), text, hint: Some("correct these first".to_owned()) }
+}
+
 /// Collects faults, and knows the line of every key.
 #[derive(Debug, Default)]
 pub(super) struct Sink {
@@ -62,11 +72,27 @@ impl Sink {
     }
 
     pub fn warn(&mut self, key: &str, text: impl Into<String>, hint: impl Into<String>) {
+        if self.warnings.len() >= MOST_FAULTS {
+            return;
+        }
         let (key, text, hint) = (key.to_owned(), text.into(), Some(hint.into()));
         self.warnings.push(Fault { line: self.line_of(&key), key, text, hint });
     }
 
+    /// No more faults are taken in.
+    fn is_full(&self) -> bool {
+        self.faults.len() >= MOST_FAULTS
+    }
+
+    pub fn all_faults(self) -> Vec<Fault> {
+        let is_full = self.is_full();
+        self.faults.into_iter().chain(is_full.then(too_many)).collect()
+    }
+
     fn add(&mut self, line: Option<usize>, key: &str, wrong: Wrong) {
+        if self.is_full() {
+            return;
+        }
         let key = key.to_owned();
         self.faults.push(Fault { line, key, text: wrong.text, hint: wrong.hint });
     }
@@ -186,7 +212,7 @@ impl<'a> Section<'a> {
     fn refuse_unknown(&self, sink: &mut Sink, known: &[&str]) {
         for (key, _) in self.table.into_iter().flatten() {
             let word: &str = key.get_ref();
-            if !known.contains(&word) {
+            if !known.contains(&word) && !sink.is_full() {
                 let line = Some(sink.line_at(key.span().start));
                 let hint = unknown_key_hint(word, known);
                 let unknown = Wrong { text: "unknown key".to_owned(), hint };

@@ -26,7 +26,7 @@ use toml::de::DeTable;
 
 use crate::model::id::ShardId;
 use crate::model::policy::{Lanes, Policy};
-use document::{Section, Sink, dotted, line_in};
+use document::{MOST_FAULTS, Section, Sink, dotted, line_in};
 use sbatch_args::Laned;
 
 pub use clashes::user_faults;
@@ -70,8 +70,13 @@ fn key_of(lines: &BTreeMap<String, usize>, id: &ShardId, name: &str) -> String {
     if lines.contains_key(&own) { own } else { format!("families.{}.{name}", id.family) }
 }
 
-/// Thousands of shards by name are some hundred KiB; reading one takes tens of times its size.
+/// Thousands of shards by name are some hundred KiB.
 const MOST_BYTES: u64 = 4 << 20;
+
+/// Words, signs, blanks and line ends, whatever the size: the TOML reader lays them all out before the
+/// tree, at up to 240 bytes each, so this keeps reading any file below 128 MiB beside eight times its
+/// size. Ten thousand shards with two keys of their own are 220 000.
+const MOST_PARTS: usize = 1 << 19;
 
 /// Reads and checks a shards.toml.
 ///
@@ -118,13 +123,24 @@ fn text_of(path: &Path) -> Result<String, Faults> {
         let text = format!("is larger than {} MiB, so it is no {name}", MOST_BYTES >> 20);
         return Err(whole(path, text, "correct the path"));
     }
-    String::from_utf8(bytes).map_err(|e| {
+    let text = String::from_utf8(bytes).map_err(|e| {
         let before = e.as_bytes().get(..e.utf8_error().valid_up_to()).unwrap_or_default();
         let line = before.iter().filter(|b| **b == b'\n').count() + 1;
         let mut faults = whole(path, "is not UTF-8 here".to_owned(), "save the file as UTF-8");
         faults.faults.iter_mut().for_each(|f| f.line = Some(line));
         faults
-    })
+    })?;
+    if text.len() > MOST_PARTS && parts(&text) > MOST_PARTS {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let said = format!("has more than {MOST_PARTS} words and signs, so it is no {name}");
+        return Err(whole(path, said, "correct the path; or name many shards by `shards = N`"));
+    }
+    Ok(text)
+}
+
+/// Of a document, as far as they are counted; nothing is kept of them.
+fn parts(text: &str) -> usize {
+    toml_parser::Source::new(text).lex().take(MOST_PARTS + 1).count()
 }
 
 /// What `read` makes of the document, or every fault of it.
@@ -141,15 +157,18 @@ fn parsed<T>(
     sink.index("", table.get_ref());
     let value = read(table.get_ref(), &mut sink);
     if !sink.faults.is_empty() {
-        return Err(Faults::new(path, sink.faults));
+        return Err(Faults::new(path, sink.all_faults()));
     }
     Ok((value, sink))
 }
 
 /// One byte more than there may be at most, whatever is under that name: a log, a device.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    let file = std::fs::File::open(path)?;
+    // A buffer that grows by doubling could be twice the file.
+    let length = file.metadata()?.len().min(MOST_BYTES);
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -157,6 +176,9 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 fn syntax(text: &str, sink: &Sink, errors: &[toml::de::Error]) -> Vec<Fault> {
     let mut by_line = BTreeMap::new();
     for error in errors {
+        if by_line.len() == MOST_FAULTS {
+            break;
+        }
         let at = error.span().map(|span| span.start);
         let line = at.map(|at| sink.line_at(at));
         by_line.entry(line).or_insert_with(|| Fault {
@@ -166,7 +188,8 @@ fn syntax(text: &str, sink: &Sink, errors: &[toml::de::Error]) -> Vec<Fault> {
             hint: None,
         });
     }
-    by_line.into_values().collect()
+    let is_full = by_line.len() == MOST_FAULTS;
+    by_line.into_values().chain(is_full.then(document::too_many)).collect()
 }
 
 /// The order matters where one section is checked against another; it does not show in the

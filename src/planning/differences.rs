@@ -68,18 +68,19 @@ pub fn differences(state: &State, cluster: &Cluster) -> Vec<Difference> {
             }
             Slot::Free | Slot::Submitting(_) | Slot::Live(_) | Slot::Settling(_) => {}
         }
-        if alive.len() > 1 {
-            // Without a record the oldest is the one that a tick would take.
-            let first = kept.or_else(|| alive.first().map(|job| job.id));
-            let others = alive.iter().filter(|job| Some(job.id) != first).map(|job| Twin {
+        // Without a record the oldest is the one that a tick would take. A job that the queue shows twice
+        // is one job.
+        let first = kept.or_else(|| alive.first().map(|job| job.id));
+        let others: Vec<Twin> = alive
+            .iter()
+            .filter(|job| alive.len() > 1 && Some(job.id) != first)
+            .map(|job| Twin {
                 job: job.id,
                 may_go: job.state == JobState::Pending && job.uid == cluster.me,
-            });
-            found.push(Difference::Twins {
-                shard: shard.clone(),
-                kept: first,
-                others: others.collect(),
-            });
+            })
+            .collect();
+        if !others.is_empty() {
+            found.push(Difference::Twins { shard: shard.clone(), kept: first, others });
         }
     }
     found.extend(orphans(state, cluster));

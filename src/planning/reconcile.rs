@@ -171,9 +171,17 @@ impl Step<'_, '_> {
     }
 
     fn follow(&mut self, live: Box<Live>) -> Slot {
-        match self.roster.find_live(self.shard, &live) {
-            Some(job) => self.see(live, job),
-            None => self.missing(live),
+        if let Some(job) = self.roster.find_live(self.shard, &live) {
+            return self.see(live, job);
+        }
+        // An id that sbatch named (or what a site's wrapper printed behind it) and nobody has ever seen,
+        // while the job of its token is there under another one.
+        let by_token = self.roster.find(self.shard, &live.attempt);
+        match by_token.filter(|_| live.submitted.is_none() && self.past.gap.is_none()) {
+            Some(job) if self.past.of(&live.attempt, Some(live.job)).is_none() => {
+                self.adopt(live.attempt, job)
+            }
+            _ => self.missing(live),
         }
     }
 
@@ -333,7 +341,11 @@ fn twins_of(
     events: &mut Vec<Event>,
 ) -> Vec<Target> {
     let Some(live) = record.live() else { return Vec::new() };
-    let is_other = |ours: &&Ours<'_>| ours.job.id != live.job && !ours.job.state.is_over();
+    let is_other = |ours: &&Ours<'_>| {
+        // By its token the very job that the record means, under an id that it did not expect.
+        let same = live.submitted.is_none() && ours.job.comment == live.attempt.token.comment;
+        ours.job.id != live.job && !same && !ours.job.state.is_over()
+    };
     let mut cancel = Vec::new();
     for ours in roster.of(shard).iter().filter(is_other) {
         let cancelled = ours.job.state == JobState::Pending && ours.job.uid == me;

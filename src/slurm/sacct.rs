@@ -171,6 +171,19 @@ mod tests {
     }
 
     #[test]
+    fn a_table_of_other_columns_is_no_answer_of_sacct() {
+        let ask = PastAsk { names: vec!["x".into()], since: Time(0) };
+        let header = COLUMNS.map(|(_, name)| name).join("|");
+        assert_eq!(parse(&format!("{header}\n"), "|", &ask), Ok(Vec::new()));
+        let swapped = header.replace("Start|End", "End|Start");
+        let fault = parse(&format!("{swapped}\n"), "|", &ask).expect_err("another order");
+        assert_eq!(fault, "column Start has the header \"End\"");
+        // No header at all: its first row would be lost, and with it how a job ended.
+        let row = "7|1001|x||FAILED|own|1795955109|1795955110|1795955111|a1|1:0\n";
+        assert!(parse(row, "|", &ask).is_err());
+    }
+
+    #[test]
     fn rows_of_others_are_left_out_even_when_they_try() {
         let header = COLUMNS.map(|(_, name)| name).join("|");
         let row = |id, name: &str, comment: &str| {

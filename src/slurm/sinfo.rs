@@ -192,6 +192,19 @@ mod tests {
     }
 
     #[test]
+    fn a_table_of_other_columns_is_no_answer_of_sinfo() {
+        let table = |headers: &[&str]| headers.join("|") + "|\n";
+        let headers = COLUMNS.map(|(_, _, header)| header);
+        assert_eq!(parse(&table(&headers), "|"), Ok(Vec::new()));
+        let mut swapped = headers;
+        swapped.swap(3, 4);
+        let fault = parse(&table(&swapped), "|").expect_err("capacity and use would change places");
+        assert_eq!(fault, "column Gres has the header \"GRES_USED\", not \"GRES\"");
+        let row = ["a1", "gpu", "idle", "gpu:1", "gpu:0", "0/1/0/1", "1", "0"];
+        assert!(parse(&table(&row), "|").is_err(), "no header at all");
+    }
+
+    #[test]
     fn a_node_of_two_partitions_is_one() {
         let row = |partition, state| {
             format!("a1|{partition}|{state}|gpu:a:2|gpu:a:1(IDX:0)|1/7/0/8|1000|300|\n")

@@ -239,5 +239,8 @@ mod tests {
         assert_eq!(node("alloc+").usable(), Usable::Full);
         assert_eq!(node("mixed?").usable(), Usable::No);
         assert_eq!(node("planned").usable(), Usable::Backfill);
+        for word in ["expediting", "", "IDLE_BUT_NOT_QUITE", "MIXED+SOMETHING_NEW", "idle+"] {
+            assert_ne!(node(word).usable(), Usable::Yes, "{word:?}");
+        }
     }
 }

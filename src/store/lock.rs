@@ -40,11 +40,20 @@ pub(super) struct Held {
 
 /// Takes the lock, waiting for it for about `wait` at most.
 pub(super) fn take(path: &Path, wait: Duration) -> Result<Held, StoreError> {
+    take_by(path, wait, |file| file.try_lock_exclusive())
+}
+
+/// `lock` asks the kernel, without waiting.
+fn take_by(
+    path: &Path,
+    wait: Duration,
+    lock: impl Fn(&File) -> io::Result<()>,
+) -> Result<Held, StoreError> {
     let mut waited = Duration::ZERO;
     let mut swaps = 0;
     loop {
         let file = open(path)?;
-        match file.try_lock_exclusive() {
+        match lock(&file) {
             Ok(()) if is_still_named(&file, path)? => {
                 let (line, host) =
                     sign(&file).map_err(StoreError::io("write who holds it", path))?;
@@ -185,6 +194,23 @@ mod tests {
             let error = io::Error::from(errno);
             assert!(is_contended(&error) && !is_unsupported(&error), "{error}");
         }
+    }
+
+    #[test]
+    fn where_nothing_can_be_locked_nobody_holds_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lock");
+        for errno in [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP, Errno::STALE] {
+            let error = take_by(&path, Duration::ZERO, |_| Err(io::Error::from(errno)));
+            let error = error.expect_err("no lock");
+            assert!(matches!(error, StoreError::LockingUnsupported { .. }), "{error}");
+        }
+        // Nor on any other error of it.
+        let error = take_by(&path, Duration::ZERO, |_| Err(io::Error::from(Errno::IO)));
+        assert!(matches!(error, Err(StoreError::Io { .. })), "{error:?}");
+        let error = take_by(&path, Duration::ZERO, |_| Err(io::Error::from(Errno::WOULDBLOCK)));
+        assert!(matches!(error, Err(StoreError::Busy { .. })), "{error:?}");
+        assert_eq!(std::fs::read(&path).expect("a file"), b"", "nobody has signed");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod field;
 mod flaky;
 mod init;
 mod lanes;
+mod no_accounting;
 mod person;
 mod placed;
 mod surroundings;

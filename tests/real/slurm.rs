@@ -1,7 +1,8 @@
 //! The cluster as its administrator sees it: the truth that babysit's story is held against.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Nothing here takes that long; only a wrong outcome does.
@@ -27,9 +28,44 @@ pub fn wait_until(what: &str, mut fits: impl FnMut() -> bool) {
     wait_for(what, || fits().then_some(()));
 }
 
+/// The sandbox of one test that needs another cluster than all others.
+static ELSEWHERE: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// That one, while it is up.
+pub struct Elsewhere(PathBuf);
+
+impl Elsewhere {
+    /// A cluster of these nodes that keeps no accounting.
+    pub fn up(dir: &Path, nodes: &str) -> Elsewhere {
+        let ports = std::env::var("BABYSIT_TEST_PORTS").unwrap_or_else(|_| "17800".to_owned());
+        // Beside those of the usual one.
+        let port = ports.parse::<u32>().expect("a number") + 50;
+        let words = ["--port-base", &port.to_string(), "--nodes", nodes, "--accounting", "none"];
+        let there = Elsewhere(dir.to_owned());
+        let up = there.script("up", &words);
+        assert!(up.status.success(), "{}", stderr(&up));
+        *ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner) = Some(dir.to_owned());
+        there
+    }
+
+    fn script(&self, word: &str, more: &[&str]) -> Output {
+        run_script(&[&[word, "--dir", &self.0.display().to_string()], more].concat())
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        *ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let down = self.script("down", &[]);
+        // What went wrong before is the news.
+        assert!(down.status.success() || std::thread::panicking(), "{}", stderr(&down));
+    }
+}
+
 /// Folder of the sandbox. A test without one fails: passing would claim what was not tried.
 pub fn sandbox() -> PathBuf {
-    let dir = std::env::var_os("BABYSIT_SANDBOX").map(PathBuf::from);
+    let elsewhere = ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let dir = elsewhere.or_else(|| std::env::var_os("BABYSIT_SANDBOX").map(PathBuf::from));
     let dir = dir.expect("BABYSIT_SANDBOX is not set: run these tests by scripts/test");
     assert!(dir.join("etc/slurm.conf").is_file(), "no sandbox in {}", dir.display());
     dir
@@ -47,10 +83,15 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// scripts/slurm-sandbox with these words; it must succeed.
-pub fn sandbox_script(words: &[&str]) {
+fn run_script(words: &[&str]) -> Output {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/slurm-sandbox");
-    let output = Command::new(script).args(words).output().expect("scripts/slurm-sandbox");
+    Command::new(script).args(words).output().expect("scripts/slurm-sandbox")
+}
+
+/// scripts/slurm-sandbox with these words, on the sandbox of this test; it must succeed.
+pub fn sandbox_script(words: &[&str]) {
+    let dir = sandbox().display().to_string();
+    let output = run_script(&[words, &["--dir", &dir]].concat());
     assert!(output.status.success(), "slurm-sandbox {words:?}: {}", stderr(&output));
 }
 
@@ -232,6 +273,24 @@ pub fn stranger(user: &str, qos: &str, gres: &str, more: &[&str]) -> u64 {
     words.extend(more);
     words.extend(["--wrap", "exec sleep 1000"]);
     slurm(user, &words).trim().parse().expect("an id")
+}
+
+/// The same in a partition, on this node, for its one GPU.
+pub fn stranger_in(user: &str, partition: &str, node: &str) -> u64 {
+    let (partition, node) = (format!("--partition={partition}"), format!("--nodelist={node}"));
+    let words = ["sbatch", "--parsable", "-o", "/dev/null", "--mem=100M", "--gres=gpu:1"];
+    let words = [&words[..], &[&partition, &node, "--wrap", "exec sleep 1000"]].concat();
+    slurm(user, &words).trim().parse().expect("an id")
+}
+
+/// Jobs that are in the queue, each with its partition.
+pub fn partitions() -> Vec<(u64, String)> {
+    let text = slurm("root", &["squeue", "-a", "-h", "-o", "%A %P"]);
+    let job = |line: &str| {
+        let (id, partition) = line.split_once(' ').expect("two words");
+        (id.parse().expect("an id"), partition.trim().to_owned())
+    };
+    text.lines().map(job).collect()
 }
 
 /// Ends a job at once. A plain scancel takes seconds on one that runs.

@@ -1,13 +1,13 @@
 //! What babysit is wary of: refused submissions, a controller that takes no more, nodes on which
 //! jobs die, jobs that stall. Each on the simulated cluster, through the real tick.
 
-use crate::harness::{Story, T0, plain, shard};
+use crate::harness::{Story, T0, lanes, plain, shard};
 use crate::prose::{MIN_4090, nodes, policy, wants};
 use babysit::model::caution::{Breaker, Death};
 use babysit::model::cluster::EndWord;
 use babysit::model::policy::{Policy, Shard, SubmitMode};
 use babysit::model::reason::Reason;
-use babysit::model::state::Gate;
+use babysit::model::state::{Gate, Slot};
 use babysit::model::units::Secs;
 use babysit::planning::breaker;
 use babysit::planning::event::What;
@@ -128,6 +128,40 @@ fn a_controller_that_takes_no_more_is_left_alone_twice_as_long_each_time() {
     }
     assert_eq!(story.world.state.caution.overload, None);
     assert_eq!(opened(&story), 0, "that is no family's fault");
+}
+
+/// A controller that did not answer one will not answer the next; each try would leave one more job
+/// whose fate must be found out.
+#[test]
+fn after_an_unknown_outcome_nothing_more_is_submitted_in_that_cycle() {
+    let mut story = story(family("find", 4), nodes(&[("P", "rtx4090", 8)]));
+    story.faulty = true;
+    story.world.cluster.faults.next(Command::Sbatch, Fault::LostReply);
+    story.tick();
+    assert_eq!(story.world.cluster.calls.sbatch, 1);
+    assert!(matches!(story.record("find/s0").slot, Slot::Submitting(_)));
+    story.after(Secs::minutes(1));
+    assert_eq!(story.world.cluster.calls.sbatch, 4);
+}
+
+/// A limit is of one lane: that one is left alone for the rest of the cycle, the other is not.
+#[test]
+fn a_limit_holds_back_its_own_lane_alone() {
+    let shards = (0..6).map(|i| shard(&format!("find/s{i}"), 4)).collect();
+    let cluster = nodes(&[("P", "rtx4090", 8)]).qos("extra", 10, None, &[]);
+    let cluster = cluster.qos("own", 100, Some(3), &["extra"]);
+    let mut story = Story::new(Policy { shards, ..lanes(3, 0) }, cluster);
+    // As a user may have it: one job in own, more in extra. What is refused waits; nobody is blamed.
+    story.world.cluster.site.max_submit = Some(1);
+    story.faulty = true;
+    story.tick();
+    let calls = story.world.cluster.calls.sbatch;
+    let refused = calls - story.world.cluster.history().len() as u64;
+    assert_eq!(refused, 2, "one in each lane, and then no more of it: {calls} asked");
+    assert_eq!(opened(&story), 0);
+    for record in &story.world.state.shards {
+        assert_eq!((&record.gate, record.failures), (&Gate::Open, 0), "{}", record.id);
+    }
 }
 
 // ---- bad nodes

@@ -217,6 +217,25 @@ fn f5_denied_and_unchanged_is_told_once_and_not_hammered() {
     assert_eq!(story.pending_in("extra"), ids("find/s0"), "tried again later");
 }
 
+/// rc 0 and not a word, and nothing was done.
+#[test]
+fn f5_silence_is_no_proof_of_a_move() {
+    let mut story = Story::new(campaign(1, oracle(1, 0)), cluster(8, 8));
+    story.tick();
+    story.world.policy.lanes.as_mut().expect("lanes").park = 0;
+    story.world.cluster.faults.next(Command::Scontrol, Fault::Silent);
+    story.faulty = true;
+    story.after(Secs(60));
+    let moved = |what: &What| matches!(what, What::Moved { .. });
+    let unanswered = |what: &What| matches!(what, What::MoveUnanswered { .. });
+    let told = |which: &dyn Fn(&What) -> bool| {
+        story.world.journal.iter().filter(|event| which(&event.what)).count()
+    };
+    assert_eq!((told(&moved), told(&unanswered)), (0, 1));
+    story.after(Secs(60));
+    assert_eq!(story.pending_in("extra"), ids("find/s0"));
+}
+
 #[test]
 fn f5_a_broken_connection_is_no_denial_and_the_next_cycle_tries_again() {
     let mut story = Story::new(campaign(1, oracle(1, 0)), cluster(8, 8));
