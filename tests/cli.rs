@@ -386,11 +386,11 @@ fn simulate_compares_policies_without_a_cluster() {
 
     for (args, word) in [
         (&["simulate", "--scenario", "sunny"][..], "none, scarce, seed"),
-        (&["simulate", "--scenario", "sed"][..], "did you mean \"seed\"?"),
+        (&["simulate", "--scenario", "sed"][..], "did you mean `seed`?"),
         (&["simulate", "--scenario", "none.toml"][..], "none.toml"),
         (&["simulate", "--scenario", "bad.toml"][..], "bad.toml:6: row_time.fin"),
         (&["simulate", "--compare", "v4"][..], "two policies"),
-        (&["simulate", "--policies", "v4.11"][..], "did you mean \"v4.1\"?"),
+        (&["simulate", "--policies", "v4.11"][..], "did you mean `v4.1`?"),
         (&["simulate", "--policies", "none"][..], "own-only, v3, v4"),
         (&["simulate", "--policies", "v4,v4"][..], "named twice"),
         (&["simulate", "--trace", "none.csv"][..], "none.csv"),

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::config;
 use crate::model::policy::Policy;
 use crate::model::units::Time;
+use crate::output::format;
 use crate::output::journal::{KINDS, recall};
 use crate::output::log::{Of, Wanted};
 use crate::store::Lines;
@@ -15,7 +16,7 @@ use crate::store::Lines;
 use super::args::Log;
 use super::context::{Campaign, Context};
 use super::exit::{Exit, Stop};
-use super::target::{self, nearest};
+use super::target::{self, did_you_mean};
 
 /// How soon a new line is shown.
 const LOOK: Duration = Duration::from_millis(300);
@@ -118,8 +119,7 @@ fn wanted(cx: &Context, policy: &Policy, asked: &Log) -> Result<Wanted, Stop> {
 
 fn kind(word: &str) -> Result<&'static str, Stop> {
     KINDS.into_iter().find(|kind| kind.eq_ignore_ascii_case(word)).ok_or_else(|| {
-        let known: Vec<String> = KINDS.map(str::to_owned).to_vec();
-        let hint = nearest(&known, word).unwrap_or_else(|| format!("kinds: {}", KINDS.join(", ")));
+        let hint = did_you_mean(word, KINDS).unwrap_or_else(|| format!("kinds: {}", KINDS.join(", ")));
         Stop::usage(format!("no line is of kind `{word}`"), &hint)
     })
 }
@@ -136,8 +136,7 @@ fn moment(text: &str, now: Time) -> Option<Time> {
         (10 | 16 | 19, Some(rest)) => format!("{text}{rest}").replacen(' ', "T", 1),
         _ => text.to_owned(),
     };
-    let at = chrono::DateTime::parse_from_rfc3339(&whole).ok()?;
-    Some(Time(at.timestamp()))
+    format::moment(&whole)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::document::{Field, Sink, dotted};
 use super::family::{RawCost, RawFamily, RawRows, Settings};
-use super::keys::did_you_mean;
+use super::near::did_you_mean;
 use super::layers::Layers;
 use super::sections::path_in;
 use super::template::{Fill, Template};
