@@ -29,24 +29,30 @@ pub fn run(cx: &Context, asked: &Log) -> Result<Exit, Stop> {
     let mut lines = campaign.store.journal();
     let most = asked.lines.or(asked.follow.then_some(LAST));
     let mut last = VecDeque::new();
-    each(&mut lines, |line| match most {
-        Some(most) => {
-            let text = wanted.shows(&line).then(|| shown(cx, &line)).flatten();
-            last.extend(text);
-            while last.len() > most {
-                last.pop_front();
-            }
-            Ok(())
+    let mut any = false;
+    each(&mut lines, |line| {
+        let Some(text) = text_of(cx, &wanted, &line) else { return Ok(()) };
+        any = true;
+        let Some(most) = most else { return cx.talk.result(&text) };
+        last.push_back(text);
+        while last.len() > most {
+            last.pop_front();
         }
-        None => tell(cx, &wanted, &line),
+        Ok(())
     })?;
+    if !any {
+        cx.talk.aside("babysit: the journal has no such line yet");
+    }
     cx.talk.result(&last.into_iter().collect::<String>())?;
     if !asked.follow {
         return Ok(Exit::Done);
     }
     loop {
         std::thread::sleep(LOOK);
-        each(&mut lines, |line| tell(cx, &wanted, &line))?;
+        each(&mut lines, |line| match text_of(cx, &wanted, &line) {
+            Some(text) => cx.talk.result(&text),
+            None => Ok(()),
+        })?;
     }
 }
 
@@ -72,14 +78,11 @@ fn each(lines: &mut Lines, mut show: impl FnMut(Value) -> Result<(), Stop>) -> R
     Ok(())
 }
 
-fn tell(cx: &Context, wanted: &Wanted, line: &Value) -> Result<(), Stop> {
-    match shown(cx, line) {
-        Some(text) if wanted.shows(line) => cx.talk.result(&text),
-        _ => Ok(()),
+/// What is shown of a line; nothing of one that was not asked for.
+fn text_of(cx: &Context, wanted: &Wanted, line: &Value) -> Option<String> {
+    if !wanted.shows(line) {
+        return None;
     }
-}
-
-fn shown(cx: &Context, line: &Value) -> Option<String> {
     if cx.talk.json {
         return Some(format!("{line}\n"));
     }
@@ -119,7 +122,8 @@ fn wanted(cx: &Context, policy: &Policy, asked: &Log) -> Result<Wanted, Stop> {
 
 fn kind(word: &str) -> Result<&'static str, Stop> {
     KINDS.into_iter().find(|kind| kind.eq_ignore_ascii_case(word)).ok_or_else(|| {
-        let hint = did_you_mean(word, KINDS).unwrap_or_else(|| format!("kinds: {}", KINDS.join(", ")));
+        let hint =
+            did_you_mean(word, KINDS).unwrap_or_else(|| format!("kinds: {}", KINDS.join(", ")));
         Stop::usage(format!("no line is of kind `{word}`"), &hint)
     })
 }

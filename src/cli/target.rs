@@ -23,11 +23,7 @@ pub fn shards(policy: &Policy, targets: &[String]) -> Result<Vec<usize>, Stop> {
 }
 
 /// The same for filters: `states` are among what an unknown word may have meant.
-pub fn filtered(
-    policy: &Policy,
-    targets: &[String],
-    states: &[&str],
-) -> Result<Vec<usize>, Stop> {
+pub fn filtered(policy: &Policy, targets: &[String], states: &[&str]) -> Result<Vec<usize>, Stop> {
     for target in targets {
         if matching(policy, target)?.is_empty() {
             let families = policy.shards.iter().map(|shard| shard.id.family.as_str());
@@ -80,9 +76,6 @@ fn unknown(policy: &Policy, target: &str) -> Stop {
 }
 
 /// ``did you mean `find`?``, where some name is near enough to what was typed.
-pub fn did_you_mean<'a>(
-    typed: &str,
-    names: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
+pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
     config::nearest(typed, names).map(|name| format!("did you mean `{name}`?"))
 }
