@@ -5,8 +5,10 @@ mod common;
 use babysit::cli::figures::figures;
 use babysit::model::id::ShardId;
 use babysit::model::policy::Policy;
+use babysit::model::units::Secs;
 use babysit::output::board::{Board, Key};
 use babysit::output::paint::Paint;
+use babysit::output::spark::Point;
 use babysit::output::table::Look;
 use babysit::output::view::{self, Status};
 use common::{NOW, afternoon, fresh, policy};
@@ -67,7 +69,7 @@ fn a_board_of_80_columns() {
     expect![[r#"
         oracle-plan   last tick 40s ago
           SHARD      STATE    QOS   GPU  ROWS   % RATE  COST/CAP    ETA TRY WHY
-        >- restore: 8 shards, 2 need a person, 2 running, 3 pending, 1 backoff, 129 of…
+        >- restore: 8 shards, 2 need a person, 129 of 495 rows, 2 running, 3 pending, 1…
           restore/s5 over-cap -       1 58/64  90    - !40.10/40      -   1 cap reached
           restore/s6 held     -       1 12/64  18    -   3.24/40      -   4 3 failures
           restore/s0 running  own     1  8/64  12  2.3   2.16/40     1d   1 on gpu07
@@ -76,7 +78,7 @@ fn a_board_of_80_columns() {
           restore/s2 pending  own     1 10/64  15    -   2.70/40 1d 11h   1 parked 2/4
           restore/s4 pending  extra   1  0/47   0    -   0.00/40 1d 20h   1 any GPU 3/4
           restore/s7 backoff  -       1  5/64   7    -   1.35/40  1d 6h   1 retry in 1m
-         - find: 4 shards, 2 running, 2 done, 130 of 176 rows
+         - find: 4 shards, 130 of 176 rows, 2 running, 2 done
           find/s1    running  own     1 30/44  68  6.7   2.40/25  2h 6m   1 on gpu07
           find/s3    running  extra   1 12/44  27  6.7   0.96/25 4h 48m   3 on gpu07
           find/s0    done     -       1 44/44 100    -   3.52/25      -   1
@@ -103,7 +105,7 @@ fn a_narrow_board_and_a_wide_one_are_filled_and_no_more() {
     expect![[r#"
         oracle-plan   last tick 40s ago
           SHARD      STATE     ROWS    ETA WHY
-        >- restore: 8 shards, 2 need a person, 2 running,…
+        >- restore: 8 shards, 2 need a person, 129 of 495…
           restore/s5 over-cap 58/64      - cap reached
           restore/s6 held     12/64      - 3 failures
           restore/s0 running   8/64     1d on gpu07
@@ -112,7 +114,7 @@ fn a_narrow_board_and_a_wide_one_are_filled_and_no_more() {
           restore/s2 pending  10/64 1d 11h parked 2/4
           restore/s4 pending   0/47 1d 20h any GPU 3/4
           restore/s7 backoff   5/64  1d 6h retry in 1m
-         - find: 4 shards, 2 running, 2 done, 130 of 176…
+         - find: 4 shards, 130 of 176 rows, 2 running, 2…
 
         shards  12 shards: 2 done, 4 running, 3 pending, 1
                 waiting, 2 need a person
@@ -171,6 +173,21 @@ fn a_filter_is_typed_kept_and_dropped() {
     assert_eq!(desk.press(&[Key::Escape]), all);
 }
 
+/// A day of rows, and the cursor on a shard that needs a person.
+#[test]
+fn the_picture_in_the_readme_is_what_the_board_shows() {
+    let mut desk = Desk::afternoon(88, 19);
+    let rows = [0, 14, 30, 41, 60, 72, 80, 84, 90, 118, 139, 170, 199, 230, 259];
+    let point =
+        |(i, rows): (usize, &u64)| Point { at: NOW - Secs::hours(14 - i as i64), rows: *rows };
+    desk.status.history = rows.iter().enumerate().map(point).collect();
+    desk.press(&[Key::Last, Key::Toggle, Key::First, Key::Down]);
+    let readme = include_str!("../README.md");
+    let picture = readme.split("```text\n").nth(2).and_then(|rest| rest.split("```").next());
+    let shown = desk.picture();
+    assert_eq!(picture, Some(shown.as_str()), "put this into README.md:\n{shown}");
+}
+
 /// Ten thousand shards in two families.
 fn many() -> Status {
     let few = policy();
@@ -196,8 +213,8 @@ fn ten_thousand_shards_begin_closed_and_a_screen_of_them_is_shown() {
     expect![[r#"
         oracle-plan   no tick yet: run `babysit tick` or `babysit cron --install`
 
-        >+ restore: 6000 shards, 1 needs a person, 5999 waiting, 0 of 384000 rows
-         + find: 4000 shards, 4000 waiting, 0 of 176000 rows
+        >+ restore: 6000 shards, 1 needs a person, 0 of 384000 rows, 5999 waiting
+         + find: 4000 shards, 0 of 176000 rows, 4000 waiting
 
 
 

@@ -322,7 +322,7 @@ fn labelled(label: &str, text: &str, look: &Look) -> String {
 }
 
 /// `rate    ▃▃▅▇█ the last 24h, 31 rows/h at most`
-fn rate_line(status: &Status, look: &Look) -> String {
+pub(super) fn rate_line(status: &Status, look: &Look) -> String {
     let Some(Spark { bars, length, most }) = spark(&status.history, look.now) else {
         return String::new();
     };
