@@ -70,7 +70,12 @@ fn unparsed(error: &clap::Error) -> ExitCode {
         let message = message.trim().trim_start_matches("error: ").to_owned();
         let hint = Some("`babysit --help` lists the commands".to_owned());
         talk::error(&Fault { kind: "usage", message, hint }, true);
-    } else if error.print().is_err() {
+    } else if error.print().is_ok() {
+        // Help that nobody asked for ends without one.
+        if !error.to_string().ends_with('\n') {
+            writeln!(std::io::stderr()).unwrap_or_default();
+        }
+    } else {
         // Nobody reads: the exit code is all that is left to say it with.
         std::io::stderr().flush().unwrap_or_default();
     }

@@ -309,7 +309,7 @@ fn the_dead_mans_line_follows_the_clock() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     at("2025-11-02T15:00:00Z", &["tick"]);
-    has(&at("2025-11-02T15:47:10Z", &["status"]), "last tick 47 min ago: does cron still run it?");
+    has(&at("2025-11-02T15:47:10Z", &["status"]), "last tick 47m ago: does cron still run it?");
     has(&at("1762098430", &["status", "--json"]), "\"at\": \"2025-11-02T15:00:00Z\"");
 }
 
@@ -380,17 +380,17 @@ fn simulate_compares_policies_without_a_cluster() {
         ["simulate", "--scenario", "ours.toml", "--seeds", "1", "--policies", "now", "--json"];
     let out = babysit(&args);
     let seen: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
-    let says = "2 extra GPUs on average for 2.0 h each, no visitors in own";
+    let says = "2 extra GPUs on average for 2.0h each, no visitors in own";
     assert_eq!((&seen["scenario"], &seen["scenario_says"]), (&"ours".into(), &says.into()));
     std::fs::write(folder.path().join("bad.toml"), ours.replace("find", "fin")).expect("written");
 
     for (args, word) in [
         (&["simulate", "--scenario", "sunny"][..], "none, scarce, seed"),
-        (&["simulate", "--scenario", "sed"][..], "did you mean \"seed\"?"),
+        (&["simulate", "--scenario", "sed"][..], "did you mean `seed`?"),
         (&["simulate", "--scenario", "none.toml"][..], "none.toml"),
         (&["simulate", "--scenario", "bad.toml"][..], "bad.toml:6: row_time.fin"),
         (&["simulate", "--compare", "v4"][..], "two policies"),
-        (&["simulate", "--policies", "v4.11"][..], "did you mean \"v4.1\"?"),
+        (&["simulate", "--policies", "v4.11"][..], "did you mean `v4.1`?"),
         (&["simulate", "--policies", "none"][..], "own-only, v3, v4"),
         (&["simulate", "--policies", "v4,v4"][..], "named twice"),
         (&["simulate", "--trace", "none.csv"][..], "none.csv"),

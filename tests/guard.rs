@@ -379,6 +379,38 @@ fn fake_slurm_reconcile_cancels_a_pending_twin_and_asks_about_a_running_one() {
 }
 
 #[test]
+fn fake_slurm_a_running_twin_is_told_once() {
+    let lab = Lab::new();
+    lab.run(&["tick"], 0);
+    let comment = format!("babysit:{}:find/s0:a1:ffffffff", lab.instance());
+    let told =
+        |other: u32| lab.read("journal.jsonl").matches(&format!("\"other\":{other}")).count();
+    lab.add_job(&format!("901 oracle-plan.find.s0.a1 {comment} RUNNING"));
+    let first = lab.run(&["tick"], 0).out;
+    has(&first, "901 is left alone, since it runs: `scancel 901` would end it");
+    for _ in 0..3 {
+        assert_eq!(lab.run(&["tick"], 0).out.matches("two live jobs").count(), 0);
+    }
+    assert_eq!(told(901), 1);
+    // Another one is news, and so is the same one once it was gone.
+    lab.add_job(&format!("902 oracle-plan.find.s0.a1 {comment} RUNNING"));
+    lab.run(&["tick"], 0);
+    let both = lab.read("bin/jobs");
+    let without: String = both
+        .lines()
+        .filter(|line| !line.starts_with("901 "))
+        .map(|line| line.to_owned() + "\n")
+        .collect();
+    lab.write("bin/jobs", &without);
+    lab.run(&["tick"], 0);
+    assert_eq!((told(901), told(902)), (1, 1));
+    lab.write("bin/jobs", &both);
+    lab.run(&["tick"], 0);
+    assert_eq!((told(901), told(902)), (2, 1));
+    assert_eq!(lab.jobs()["find/s0"].len(), 3, "each may be doing work");
+}
+
+#[test]
 fn fake_slurm_reconcile_names_orphans_and_strangers() {
     let lab = Lab::new();
     lab.run(&["tick"], 0);

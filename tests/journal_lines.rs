@@ -88,7 +88,7 @@ fn every_event_has_a_sentence() {
         find/s2: job 152012 is gone (accounting does not say how) after 0 new rows
         find/s2: job 152012 is not in the queue, and what became of it cannot be told yet: sacct: exit 1
         find/s2: done, 44 rows
-        find/s2: 2 failures in a row, next try in 2 min
+        find/s2: 2 failures in a row, next try in 2m
         find/s2: held: 3 failures in a row without a new row
         find/s2: cost cap reached: $25.07 of $25 spent
         find/s2: goes on: its cap is now $40
@@ -136,6 +136,7 @@ fn the_list_of_kinds_is_that_of_the_events() {
         What::NodeKeptOut { node: node.clone(), deaths: 2, until: NOW },
         What::NodeLetBack { node },
         What::Stalled { job, since: NOW, restarted: false },
+        What::Lingers { job, since: NOW, ended: false },
         What::Notified { events: 2 },
         What::NotifyFailed { events: 2, said: "no".into() },
         What::Totals { rows: 1, of: 2, spent: dollars(3.0) },

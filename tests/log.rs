@@ -1,70 +1,34 @@
 //! `babysit log` as a user runs it, also while another process appends and rotates.
 #![allow(clippy::disallowed_methods, reason = "a test starts the program and makes its files")]
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-const TOML: &str = r#"
-project = "oracle-plan"
-state = "state.json"
-[families.find]
-command = "true"
-rows = 44
-done = { glob = "runs/find/{shard}/row_*.json" }
-shards = 2
-[families.restore]
-command = "true"
-rows = 64
-done = { glob = "runs/restore/{shard}/row_*.json" }
-shards = 2
-"#;
+#[path = "common/stand_in.rs"]
+mod stand_in;
+
+use stand_in::{Lab, TOML};
+
+/// 2026-11-03T15:00:00Z
+const NOW: i64 = 1_793_718_000;
 
 /// Longest that a test waits for a line that must come.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-struct Lab {
-    dir: TempDir,
-}
-
 impl Lab {
-    fn new() -> Lab {
-        let lab = Lab { dir: tempfile::tempdir().expect("a folder") };
-        std::fs::write(lab.at("shards.toml"), TOML).expect("written");
-        lab
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn babysit(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_babysit"));
-        command.current_dir(self.dir.path()).args(arguments).env_clear().env("LOGNAME", "anna");
-        // 2026-11-03T15:00:00Z
-        command.env("BABYSIT_NOW", "1793718000").stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.babysit(arguments).output().expect("it ran")
+    fn asked(&self, arguments: &[&str]) -> Output {
+        self.command(arguments, NOW).output().expect("it ran")
     }
 
     fn lines(&self, arguments: &[&str]) -> Vec<String> {
-        let output = self.run(arguments);
+        let output = self.asked(arguments);
         let err = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {err}");
         String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
-    }
-
-    fn append(&self, name: &str, text: &str) {
-        let file = std::fs::File::options().append(true).create(true).open(self.at(name));
-        file.and_then(|mut file| file.write_all(text.as_bytes())).expect("appended");
     }
 
     fn put(&self, at: &str, shard: Option<&str>, kind: &str, text: &str) {
@@ -80,6 +44,7 @@ impl Lab {
 
     fn history() -> Lab {
         let lab = Lab::new();
+        lab.write("shards.toml", &TOML.replace("shards = 1", "shards = 2"));
         // A state, without which a journal would tell that one was lost.
         lab.lines(&["hold", "restore/s1"]);
         std::fs::remove_file(lab.at("journal.jsonl")).expect("removed");
@@ -132,12 +97,12 @@ fn what_cannot_be_meant_is_answered_with_what_can() {
         (&["log", "--kind", "zzz"][..], "cycle-skipped, submitted"),
         (&["log", "--since", "soon"][..], "2026-11-02T15:00"),
     ] {
-        let output = lab.run(arguments);
+        let output = lab.asked(arguments);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(hint), "{arguments:?}: {said}");
     }
-    let help = lab.run(&["log", "--help"]).stdout;
+    let help = lab.asked(&["log", "--help"]).stdout;
     assert!(String::from_utf8_lossy(&help).contains("babysit log -n 20 --follow"));
 }
 
@@ -149,7 +114,7 @@ struct Follower {
 
 impl Follower {
     fn of(lab: &Lab, arguments: &[&str]) -> Follower {
-        let mut command = lab.babysit(&[&["log", "--follow"], arguments].concat());
+        let mut command = lab.command(&[&["log", "--follow"], arguments].concat(), NOW);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it started");
         let out = BufReader::new(child.stdout.take().expect("a pipe"));
         let (send, lines) = channel();

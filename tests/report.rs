@@ -238,7 +238,7 @@ fn a_journal_tells_of_lanes_nodes_ends_and_incidents() {
     });
     let html = drawn(&policy, &state, &lines.collect::<Vec<_>>());
     check(&html);
-    for told in ["node77 rtx4090", "in extra on node77", "preempted", "(2 times in 1 min)"] {
+    for told in ["node77 rtx4090", "in extra on node77", "preempted", "(2 times in 1m)"] {
         assert!(html.contains(told), "no `{told}`");
     }
 }

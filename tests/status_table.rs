@@ -32,7 +32,7 @@ fn twelve_shards_at_80_columns() {
         &state,
         80,
         expect![[r#"
-            oracle-plan   last tick 40 s ago
+            oracle-plan   last tick 40s ago
 
             SHARD      STATE    QOS   GPU  ROWS   % RATE  COST/CAP    ETA TRY WHY
             restore/s5 over-cap -       1 58/64  90    - !40.10/40      -   1 cap reached
@@ -49,13 +49,13 @@ fn twelve_shards_at_80_columns() {
             find/s2    done     -       1 44/44 100    -   3.52/25      -   1
 
             shards  12 shards: 2 done, 4 running, 3 pending, 1 waiting, 2 need a person
-            rows    412 left of 671, 18 rows/h, ETA 1 d 20 h (2 shards not counted)
+            rows    412 left of 671, 18 rows/h, ETA 1d 20h (2 shards not counted)
             cost    $85.15 spent, $236.57 projected, ceiling $420
 
             needs a person
               restore/s6: It failed 3 times in a row without a new row; last line of its
               log: KeyError: 'plan'
-                babysit log restore/s6    # what happened
+                babysit log restore/s6      # what happened
                 babysit retry restore/s6    # once it is put right
               restore/s5: Its cost cap is reached: $40.10 of $40 spent; only a raised cap
               lets it go on.
@@ -76,7 +76,7 @@ fn twelve_shards_at_120_columns() {
         &state,
         120,
         expect![[r#"
-            oracle-plan   last tick 40 s ago
+            oracle-plan   last tick 40s ago
 
             SHARD      STATE    QOS   GPU  ROWS   % RATE  COST/CAP    ETA TRY WHY
             restore/s5 over-cap -       1 58/64  90    - !40.10/40      -   1 Its cost cap is reached
@@ -88,17 +88,17 @@ fn twelve_shards_at_120_columns() {
             restore/s1 pending  own     1  0/64   0    -   0.00/40  1d 5h   1 Parked in own for the next own GPU (1st of 4)
             restore/s2 pending  own     1 10/64  15    -   2.70/40 1d 11h   1 Parked in own for the next own GPU (2nd of 4)
             restore/s4 pending  extra   1  0/47   0    -   0.00/40 1d 20h   1 Waits in extra for any free GPU (3rd of 4)
-            restore/s7 backoff  -       1  5/64   7    -   1.35/40  1d 6h   1 Waits after 1 failure in a row; next try in 1 min
+            restore/s7 backoff  -       1  5/64   7    -   1.35/40  1d 6h   1 Waits after 1 failure in a row; next try in 1m
             find/s0    done     -       1 44/44 100    -   3.52/25      -   1
             find/s2    done     -       1 44/44 100    -   3.52/25      -   1
 
             shards  12 shards: 2 done, 4 running, 3 pending, 1 waiting, 2 need a person
-            rows    412 left of 671, 18 rows/h, ETA 1 d 20 h (2 shards not counted)
+            rows    412 left of 671, 18 rows/h, ETA 1d 20h (2 shards not counted)
             cost    $85.15 spent, $236.57 projected, ceiling $420
 
             needs a person
               restore/s6: It failed 3 times in a row without a new row; last line of its log: KeyError: 'plan'
-                babysit log restore/s6    # what happened
+                babysit log restore/s6      # what happened
                 babysit retry restore/s6    # once it is put right
               restore/s5: Its cost cap is reached: $40.10 of $40 spent; only a raised cap lets it go on.
                 babysit cap set restore/s5 54
@@ -107,6 +107,71 @@ fn twelve_shards_at_120_columns() {
               restore/s3: Will pass its cap before its last row: projected $44.80 ($0.700 a row), cap $40.
                 babysit cap set restore/s3 54
         "#]],
+    );
+}
+
+#[test]
+fn no_line_is_wider_than_the_screen() {
+    let (policy, state) = afternoon();
+    let status = view::status(&policy, &state, &figures(&policy, &state), NOW, |_, _| true);
+    for width in 48..130 {
+        let text = render(&status, &Look { width: Some(width), paint: Paint::OFF, now: NOW });
+        for line in text.lines() {
+            assert!(line.chars().count() <= width, "wider than {width}: {line}");
+        }
+        // What is never left out.
+        assert!(
+            text.contains("SHARD") && text.contains("STATE") && text.contains("WHY"),
+            "{width}"
+        );
+        assert!(text.contains("restore/s6 held"), "{width}");
+    }
+}
+
+#[test]
+fn twelve_shards_at_50_columns() {
+    let (_, state) = afternoon();
+    check(
+        &state,
+        50,
+        expect![[r#"
+        oracle-plan   last tick 40s ago
+
+        SHARD      STATE     ROWS    ETA WHY
+        restore/s5 over-cap 58/64      - cap reached
+        restore/s6 held     12/64      - 3 failures
+        find/s1    running  30/44  2h 6m on gpu07
+        find/s3    running  12/44 4h 48m on gpu07
+        restore/s0 running   8/64     1d on gpu07
+        restore/s3 running  36/64 12h 8m on gpu07
+        restore/s1 pending   0/64  1d 5h parked 1/4
+        restore/s2 pending  10/64 1d 11h parked 2/4
+        restore/s4 pending   0/47 1d 20h any GPU 3/4
+        restore/s7 backoff   5/64  1d 6h retry in 1m
+        find/s0    done     44/44      -
+        find/s2    done     44/44      -
+
+        shards  12 shards: 2 done, 4 running, 3 pending, 1
+                waiting, 2 need a person
+        rows    412 left of 671, 18 rows/h, ETA 1d 20h (2
+                shards not counted)
+        cost    $85.15 spent, $236.57 projected, ceiling
+                $420
+
+        needs a person
+          restore/s6: It failed 3 times in a row without a
+          new row; last line of its log: KeyError: 'plan'
+            babysit log restore/s6      # what happened
+            babysit retry restore/s6
+          restore/s5: Its cost cap is reached: $40.10 of
+          $40 spent; only a raised cap lets it go on.
+            babysit cap set restore/s5 54
+
+        worth a look
+          restore/s3: Will pass its cap before its last
+          row: projected $44.80 ($0.700 a row), cap $40.
+            babysit cap set restore/s3 54
+    "#]],
     );
 }
 
@@ -128,7 +193,7 @@ fn shards_of_one_family_that_reach_their_cap_together_are_told_together() {
     expect![[r#"
         needs a person
           restore/s6: It failed 3 times in a row without a new row; last line of its log: KeyError: 'plan'
-            babysit log restore/s6    # what happened
+            babysit log restore/s6      # what happened
             babysit retry restore/s6    # once it is put right
           restore: 3 shards (s1 s2 s5) reached the cost cap; only a raised cap lets them go on.
             babysit cap set restore 59
@@ -144,7 +209,7 @@ fn before_the_first_tick() {
     let state = fresh(&policy());
     let text = picture(&state, Some(80));
     let head = text.lines().next().unwrap_or_default();
-    expect!["oracle-plan   no tick yet: run `babysit tick`, or install the crontab line"]
+    expect!["oracle-plan   no tick yet: run `babysit tick` or `babysit cron --install`"]
         .assert_eq(head);
 }
 
@@ -175,9 +240,9 @@ fn a_babysitter_that_stopped_is_told() {
     let text = picture(&state, Some(80));
     let head: String = text.lines().take(4).map(|line| format!("{line}\n")).collect();
     expect![[r#"
-        oracle-plan   last tick 47 min ago: does cron still run it? (`crontab -l`)
-          the last 3 ticks were skipped, nothing was decided (the last good one was 50
-          min ago): squeue: exit 1: Connection reset by peer
+        oracle-plan   last tick 47m ago: does cron still run it? (`crontab -l`)
+          the last 3 ticks were skipped, nothing was decided (the last good one was 50m
+          ago): squeue: exit 1: Connection reset by peer
 
     "#]]
     .assert_eq(&head);

@@ -173,12 +173,12 @@ fn why_tells_turn_placements_reservation_and_own_lane() {
           state       reserving; no job in Slurm, queued just now
           rank        1st in babysit's queue
           labs        BCG is 2nd of 2, least usage first: KDG 41300, BCG 185850 TFLOP-s
-          reserved    1 GPU of rtx4090 on P, begun 1 min ago; 60 GPU-seconds so far, charged when it ends
+          reserved    1 GPU of rtx4090 on P, begun 1m ago; 60 GPU-seconds so far, charged when it ends
           fits on     rtx4090: 1 of 2 idle, 1 of them reserved, on P
                       rtx4090: 0 of 2 idle, on q1, q2 and 7 more
                       rtx4090: 2, down or drained, on r
           own lane    8 GPUs: 4 used by this project, 4 by others
-          work left   64 of 64 rows, about 1 d 2 h at 25 min a row (as configured, none measured yet)
+          work left   64 of 64 rows, about 1d 2h at 25m a row (as configured, none measured yet)
           cost        $0 spent, cap $40
           tries       0 attempts, no failure since the last new row, 0 preemptions
     "#]].assert_eq(&evidence::text("restore/s2", &status.shards[0].why, &found));

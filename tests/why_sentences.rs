@@ -31,6 +31,8 @@ fn all() -> Vec<Reason> {
             Reason::SlurmBusy { .. } | Reason::Collecting { .. } | Reason::QueueWait { .. } => {}
             Reason::FitNodesDown | Reason::NoCpusOrMemory | Reason::Submitted => {}
             Reason::BreakerOpen { .. } | Reason::Stalled { .. } => {}
+            Reason::AllRows { .. } | Reason::RunsHeld { .. } => {}
+            Reason::NothingFinished { .. } => {}
         }
     }
     let pending = |lane, parked, slurm: &str| Reason::PendingInSlurm {
@@ -76,6 +78,10 @@ fn all() -> Vec<Reason> {
         Reason::QueueWait { rank: 2, ahead: Some("find/s0".into()), idle_but_reserved: 1 },
         Reason::FitNodesDown,
         Reason::NoCpusOrMemory,
+        Reason::AllRows { node: "gpu07".into(), since: None },
+        Reason::AllRows { node: "gpu07".into(), since: Some(NOW - Secs::hours(3)) },
+        Reason::RunsHeld { node: "gpu07".into(), by: "anna".into() },
+        Reason::NothingFinished { count: 3, looked_for: "a file like /lab/s0/row_*.json".into() },
         Reason::Submitted,
     ];
     all.iter().for_each(known);
@@ -101,10 +107,10 @@ fn every_reason_has_a_sentence() {
         Slurm refuses this job: sbatch: error: Invalid qos specification
         No node can ever give 8x rtx4090; the most there is: 4x rtx5090 on x1.
         Cancelled for good by anna.
-        Waits after 2 failures in a row; next try in 1 min.
-        Its job ended short of rows; late files are waited for, 1 min more at most.
-        Submitted 1 min ago without a clear answer (Socket timed out); looked for in the queue before anything else is done.
-        Its job left the queue 1 min ago, and Slurm cannot say yet how it ended.
+        Waits after 2 failures in a row; next try in 1m.
+        Its job ended short of rows; late files are waited for, 1m more at most.
+        Submitted 1m ago without a clear answer (Socket timed out); looked for in the queue before anything else is done.
+        Its job left the queue 1m ago, and Slurm cannot say yet how it ended.
         Parked in own for the next own GPU (2nd of 6): the GPUs of its QOS are all in use.
         Waits in own for a GPU (2nd of 6).
         Waits in extra for any free GPU (2nd of 6): other jobs are ahead of it.
@@ -115,11 +121,15 @@ fn every_reason_has_a_sentence() {
         53rd in line; the share of submissions of this tick was used up.
         Put off to the next tick: Socket timed out
         Not tried: Slurm refused 3 submissions of its family in a row, the last one with: sbatch: error: Invalid qos
-        Runs on gpu07, but has finished no row for 3 h.
+        Runs on gpu07, but has finished no row for 3h.
         First in line: collects rtx4090 GPUs on p1, 1 of 2 so far.
         2nd in line; every GPU it may use is taken, and find/s0 is ahead of it (1 GPU idle, but reserved for another).
         Every node that could hold it is down or drained.
         GPUs for it are free, but their node lacks the CPUs or the memory it asks for.
+        All rows are there; its job still runs on gpu07.
+        All rows are there; its job still runs on gpu07, 3h after the last one.
+        Runs on gpu07; held by anna, so no job follows this one.
+        Its job ended without an error 3 times in a row, and none finished a row: no new one of what `done` names, a file like /lab/s0/row_*.json.
         Just submitted to Slurm.
     "#]].assert_eq(&lines);
 }
@@ -132,8 +142,8 @@ fn every_reason_has_few_words_and_a_code_of_its_own() {
         assert!(!short.contains('\n'), "{short}");
         codes.insert(why::code(&reason));
     }
-    // Two of the list above are the same kind with and without a detail.
-    assert_eq!(codes.len(), all().len() - 2);
+    // Three of the list above are the same kind with and without a detail.
+    assert_eq!(codes.len(), all().len() - 3);
 }
 
 #[test]
@@ -151,23 +161,25 @@ fn why_of_a_held_shard_and_of_a_parked_one() {
         restore/s6: It failed 3 times in a row without a new row; last line of its log: KeyError: 'plan'
 
           state       held; no job in Slurm, queued just now
-          work left   52 of 64 rows, about 22 h 32 min at 26 min a row (measured)
+          work left   52 of 64 rows, about 22h 32m at 26m a row (measured)
           cost        $3.24 spent, cap $40, $0.270 a row, projected $17.28
           tries       4 attempts, 3 failures in a row without a new row (a person is asked at 3), 0 preemptions
-          last end    attempt 4, job 152031 on gpu03: FAILED, exit 1:0, 50 min ago; ran 10 min, 0 rows done since it began
+          last end    attempt 4, job 152031 on gpu03: FAILED, exit 1:0, 50m ago; ran 10m, 0 rows done since it began
+          log file    /lab/logs/restore/s6/152031.out
           log         Traceback (most recent call last):
                       KeyError: 'plan'
-          next        babysit log restore/s6    # what happened
+          next        babysit log restore/s6      # what happened
                       babysit retry restore/s6    # once it is put right
 
         restore/s1: Parked in own for the next own GPU (1st of 4): the GPUs of its QOS are all in use.
 
-          state       pending; job 152021, QOS own, submitted 5 h ago
+          state       pending; job 152021, QOS own, submitted 5h ago
           Slurm says  QOSGrpGRES: the GPUs of its QOS are all in use
           place       1 of 4 that wait, longest work first
-          work left   64 of 64 rows, about 1 d 3 h at 26 min a row (measured)
+          work left   64 of 64 rows, about 1d 3h at 26m a row (measured)
           cost        $0 spent, cap $40, $0.579 a row, projected $37.09
           tries       1 attempt, no failure since the last new row, 0 preemptions
+          log file    /lab/logs/restore/s1/152021.out
 
     "#]].assert_eq(&text);
 }
@@ -198,14 +210,14 @@ fn why_of_the_whole_campaign() {
            such as restore/s1: Parked in own for the next own GPU (1st of 4): the GPUs of its QOS are all in
            use.
            own: 8 GPUs: 3 used by this project, 5 by others (the first of them until 15:20 UTC at most, in
-           20 min)
+           20m)
 
         2. restore, waiting after a failure: 1 shard, 59 rows, 26 GPU-h
-           restore/s7: Waits after 1 failure in a row; next try in 1 min.
+           restore/s7: Waits after 1 failure in a row; next try in 1m.
 
         3. restore, held after failures: 1 shard, 52 rows, 23 GPU-h
            restore/s6: It failed 3 times in a row without a new row; last line of its log: KeyError: 'plan'
-             babysit log restore/s6    # what happened
+             babysit log restore/s6      # what happened
              babysit retry restore/s6    # once it is put right
 
         2 more causes hold back less work: `babysit why --json` has them

@@ -36,12 +36,19 @@ impl Cli {
 
     /// Reads a command line; its `--help` teaches by examples.
     pub fn read(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
-        let matches = super::help::command().try_get_matches_from(words)?;
+        let words: Vec<OsString> = words.collect();
+        let read = super::help::command().try_get_matches_from(&words);
+        let matches = read.map_err(|error| {
+            let words: Vec<String> =
+                words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            super::meant::better(error, &words)
+        })?;
         Cli::from_arg_matches(&matches)
     }
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// shards.toml to use [default: $BABYSIT_CONFIG, else shards.toml here or in a parent folder]
     #[arg(long, global = true, value_name = "PATH")]
@@ -52,6 +59,7 @@ pub struct Global {
     /// Machine output on stdout, also for errors
     #[arg(long, global = true)]
     pub json: bool,
+    /// Colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
     /// Say more on stderr
@@ -101,14 +109,15 @@ pub enum Command {
         /// Exit with 3 when a person is needed
         #[arg(long)]
         check: bool,
-        /// Draw anew every two seconds, until interrupted
-        #[arg(long, conflicts_with = "check")]
+        /// A full screen, drawn anew as things change; its last line names the keys, q ends it
+        #[arg(short, long, conflicts_with = "check")]
         watch: bool,
         /// When the rest is done and what it costs: the middle and the 90 % range, by simulation
         #[arg(long, conflicts_with_all = ["check", "watch", "filter"])]
         forecast: bool,
-        /// What the cluster is like in the forecast
-        #[arg(long, value_name = "NAME", default_value = "seed", requires = "forecast")]
+        /// What the cluster is like in the forecast: none, scarce, seed, rich, diurnal, flaky, or a
+        /// FILE.toml of yours
+        #[arg(long, value_name = "NAME|FILE", default_value = "seed", requires = "forecast")]
         scenario: String,
     },
     /// Why a shard, a family or the whole campaign does not get on, and what would help
@@ -117,7 +126,10 @@ pub enum Command {
         target: Option<String>,
     },
     /// What each lab is charged, one by one, and how its reservations fared
-    Usage { lab: Option<String> },
+    Usage {
+        /// One lab [default: all]
+        lab: Option<String>,
+    },
     /// Cost caps
     Cap {
         #[command(subcommand)]
@@ -158,8 +170,9 @@ pub enum Command {
         /// Where to write it; `-` is stdout
         #[arg(short, long, value_name = "FILE", default_value = "report.html")]
         out: PathBuf,
-        /// What the cluster is like in the forecast
-        #[arg(long, value_name = "NAME", default_value = "seed")]
+        /// What the cluster is like in the forecast: none, scarce, seed, rich, diurnal, flaky, or a
+        /// FILE.toml of yours
+        #[arg(long, value_name = "NAME|FILE", default_value = "seed")]
         scenario: String,
     },
     /// Policies side by side on a simulated cluster; asks Slurm nothing
@@ -174,7 +187,10 @@ pub enum Command {
         dry_run: bool,
     },
     /// A script that completes commands, flags, families and shards in your shell
-    Completions { shell: Shell },
+    Completions {
+        /// Whose completion it is
+        shell: Shell,
+    },
     /// The manual page, or with --out-dir one page a command
     Man {
         /// Write the pages into this folder
@@ -302,7 +318,13 @@ pub struct Targets {
 #[derive(Debug, Subcommand)]
 pub enum Cap {
     /// Set the cap of a family's shards, or of one shard, in dollars
-    Set { target: String, amount: String },
+    Set {
+        /// Family or family/shard
+        target: String,
+        /// Dollars of each shard, such as 40 or 55.50
+        #[arg(allow_hyphen_values = true)]
+        amount: String,
+    },
     /// The caps in force, and who set them
     Show,
 }

@@ -4,7 +4,7 @@ use crate::config;
 use crate::output::check::{Finding, Weight, json, text};
 use crate::slurm::{Scope, Slurm};
 
-use super::check_cluster::{lanes, placements};
+use super::check_cluster::{lanes, left_over, partitions, placements};
 use super::check_rows;
 use super::context::{Campaign, Context};
 use super::exit::{Exit, Stop};
@@ -24,7 +24,12 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
     match slurm.look(Scope::Mine) {
         Ok(cluster) => {
             lanes(policy, &mut slurm, slurm::user(cx.surroundings), &mut findings);
-            placements(&campaign, &state, &cluster, &mut findings);
+            partitions(policy, &cluster, &mut findings);
+            // Where the partition is wrong nothing fits, and that is all there is to it.
+            if !findings.iter().any(|finding| finding.weight == Weight::Partition) {
+                placements(&campaign, &state, &cluster, &mut findings);
+            }
+            left_over(&state, &mut findings);
         }
         Err(gap) => findings.push(Finding::new(Weight::Cluster, gap.to_string())),
     }
@@ -33,7 +38,7 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
         Exit::Usage
     } else if has(Weight::Cluster) || has(Weight::State) {
         Exit::Failed
-    } else if has(Weight::NoFit) || has(Weight::Person) {
+    } else if [Weight::Partition, Weight::NoFit, Weight::Person].into_iter().any(has) {
         Exit::Person
     } else {
         Exit::Done

@@ -1,7 +1,9 @@
 //! The part of `babysit check` that compares shards.toml with the cluster.
 
+use std::collections::BTreeSet;
+
 use crate::model::observation::Cluster;
-use crate::model::policy::{Lane, Policy};
+use crate::model::policy::{Lane, Policy, Tier};
 use crate::model::reason::Reason;
 use crate::model::state::State;
 use crate::output::check::{Finding, Weight};
@@ -10,6 +12,7 @@ use crate::slurm::Slurm;
 use crate::slurm::real::RealSlurm;
 
 use super::context::Campaign;
+use super::target::did_you_mean;
 
 /// Does Slurm know the lanes' QOS, and may this user use them?
 pub fn lanes(
@@ -25,10 +28,12 @@ pub fn lanes(
         let Some(qos) = &lanes.spec(lane).qos else { continue };
         match slurm.qos_gpus(qos) {
             _ if !allowed.is_empty() && !allowed.contains(qos) => {
+                let near = did_you_mean(qos, allowed.iter().map(String::as_str));
                 let text = format!(
-                    "[{}]: QOS `{qos}` is none that you may use; yours are: {}",
+                    "[{}]: QOS `{qos}` is none that you may use; yours are: {}{}",
                     lane.word(),
-                    allowed.join(", ")
+                    allowed.join(", "),
+                    near.map_or(String::new(), |near| format!("; {near}"))
                 );
                 findings.push(Finding::new(Weight::Person, text));
             }
@@ -45,6 +50,46 @@ pub fn lanes(
                 findings.push(Finding::new(Weight::Person, text));
             }
         }
+    }
+}
+
+/// Is each partition that shards.toml names one of this cluster?
+pub fn partitions(policy: &Policy, cluster: &Cluster, findings: &mut Vec<Finding>) {
+    let known: BTreeSet<&str> =
+        cluster.nodes.iter().flat_map(|node| &node.partitions).map(String::as_str).collect();
+    if known.is_empty() {
+        return;
+    }
+    let mut named = vec![("slurm".to_owned(), policy.slurm.partition.as_ref())];
+    if let Some(lanes) = &policy.lanes {
+        named.push(("own".to_owned(), lanes.own.partition.as_ref()));
+        named.push(("extra".to_owned(), lanes.extra.partition.as_ref()));
+    }
+    let of_tier = |tier: &'_ Tier| format!("tiers.{}", tier.name);
+    named.extend(policy.tiers.iter().map(|tier| (of_tier(tier), tier.partition.as_ref())));
+    for (section, partition) in named {
+        // Slurm takes several, with commas between them.
+        let words = partition.into_iter().flat_map(|text| text.split(','));
+        for word in words.filter(|word| !known.contains(*word)) {
+            let all: Vec<&str> = known.iter().copied().collect();
+            let hint = did_you_mean(word, all.iter().copied())
+                .unwrap_or_else(|| format!("those with nodes are: {}", all.join(", ")));
+            let text = format!("[{section}]: there is no partition `{word}`; {hint}");
+            findings.push(Finding::new(Weight::Partition, text));
+        }
+    }
+}
+
+/// Shards that shards.toml names no more, with a job in Slurm: renamed, they would be worked on twice.
+pub fn left_over(state: &State, findings: &mut Vec<Finding>) {
+    for record in &state.orphans {
+        let Some(live) = record.live() else { continue };
+        let text = format!(
+            "{} is not in shards.toml any more, but its job {} is still in Slurm; if it was renamed, a \
+             second job would work on the same files: wait for it, or `scancel {}`, before the next tick",
+            record.id, live.job, live.job
+        );
+        findings.push(Finding::new(Weight::Warning, text));
     }
 }
 

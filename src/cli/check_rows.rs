@@ -46,8 +46,10 @@ pub fn rows(campaign: &Campaign) -> Vec<Finding> {
     let path = loaded.path.display();
     let finding = |((line, _), (text, shards)): ((Option<usize>, String), (String, usize))| {
         let line = line.map_or(String::new(), |line| format!(":{line}"));
-        let more =
-            if shards > 1 { format!(" (and {} more shards)", shards - 1) } else { String::new() };
+        let more = match shards.saturating_sub(1) as u64 {
+            0 => String::new(),
+            n => format!(" (and {})", count(n, "more shard")),
+        };
         Finding::new(Weight::Warning, format!("{path}{line}: {text}{more}"))
     };
     found.into_iter().map(finding).collect()

@@ -7,7 +7,11 @@ use clap::{Arg, ArgAction, Command};
 
 use crate::config;
 use crate::model::policy::Policy;
+use crate::output::journal::KINDS;
 use crate::output::word::Word;
+use crate::study::method::METHODS;
+use crate::study::placing::PLACINGS;
+use crate::study::scenario::Scenario;
 
 use super::context::Context;
 use super::exit::{Exit, Stop};
@@ -148,6 +152,17 @@ fn values(arg: &Arg, policy: Option<&Policy>, typed: &str) -> Candidates {
             .map(|v| (v.get_name().to_owned(), about(v.get_help().map(ToString::to_string))))
             .collect();
     }
+    let plain = |words: &[&str]| words.iter().map(|w| ((*w).to_owned(), String::new())).collect();
+    match arg.get_id().as_str() {
+        "scenario" => return plain(&Scenario::ALL.each_ref().map(Scenario::word)),
+        "policies" => {
+            let lanes = METHODS.iter().map(|method| method.name);
+            let names: Vec<&str> = lanes.chain(PLACINGS.map(|placing| placing.name)).collect();
+            return listed(&plain(&names), typed);
+        }
+        "kind" => return listed(&plain(&KINDS), typed),
+        _ => {}
+    }
     let Some(policy) = policy else { return Vec::new() };
     match arg.get_id().as_str() {
         "target" | "targets" | "shard" | "shards" => shards(policy, typed),
@@ -163,6 +178,16 @@ fn values(arg: &Arg, policy: Option<&Policy>, typed: &str) -> Candidates {
         }
         _ => Vec::new(),
     }
+}
+
+/// Of a list with commas it is the last word that is being typed.
+fn listed(words: &Candidates, typed: &str) -> Candidates {
+    let before = typed.rfind(',').map_or("", |comma| typed.get(..=comma).unwrap_or_default());
+    let mut all: Candidates =
+        words.iter().map(|(word, about)| (format!("{before}{word}"), about.clone())).collect();
+    all.sort();
+    all.dedup();
+    all
 }
 
 fn shards(policy: &Policy, typed: &str) -> Candidates {

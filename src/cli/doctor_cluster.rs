@@ -5,7 +5,7 @@ use crate::model::policy::{Lane, LaneMode};
 use crate::model::state::TakesBoth;
 use crate::model::units::Secs;
 use crate::output::doctor::{Check, Health};
-use crate::output::format::span_words;
+use crate::output::format::span;
 use crate::slurm::health::{NEEDED, USEFUL};
 use crate::slurm::real::RealSlurm;
 use crate::slurm::{PastAsk, Scope, Slurm};
@@ -92,7 +92,7 @@ fn clock(cx: &Context, slurm: &RealSlurm) -> Check {
         Ok(theirs) => {
             let ours = (cx.clock)();
             let off = ours.since(theirs).max(theirs.since(ours));
-            let text = format!("{} between the controller and this host", span_words(off));
+            let text = format!("{} between the controller and this host", span(off));
             if off > SKEW {
                 let next = "set one of the clocks right; ends and waits are off by as much";
                 return wrong("clock", Health::Look, text, next);

@@ -266,7 +266,7 @@ fn taught(command: Command, path: &[&str], lesson: &Lesson) -> Command {
 
 fn text(lesson: &Lesson) -> String {
     let mut out = "Examples:\n".to_owned();
-    let longest = lesson.examples.iter().map(|(line, _)| line.len()).filter(|len| *len <= 36);
+    let longest = lesson.examples.iter().map(|(line, _)| line.len()).filter(|len| *len <= 50);
     let width = longest.max().unwrap_or(0);
     for (line, does) in lesson.examples {
         out.push_str(&format!("  {line:<width$}  # {does}\n"));

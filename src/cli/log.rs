@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::config;
 use crate::model::policy::Policy;
 use crate::model::units::Time;
+use crate::output::format;
 use crate::output::journal::{KINDS, recall};
 use crate::output::log::{Of, Wanted};
 use crate::store::Lines;
@@ -15,7 +16,7 @@ use crate::store::Lines;
 use super::args::Log;
 use super::context::{Campaign, Context};
 use super::exit::{Exit, Stop};
-use super::target::{self, nearest};
+use super::target::{self, did_you_mean};
 
 /// How soon a new line is shown.
 const LOOK: Duration = Duration::from_millis(300);
@@ -28,24 +29,30 @@ pub fn run(cx: &Context, asked: &Log) -> Result<Exit, Stop> {
     let mut lines = campaign.store.journal();
     let most = asked.lines.or(asked.follow.then_some(LAST));
     let mut last = VecDeque::new();
-    each(&mut lines, |line| match most {
-        Some(most) => {
-            let text = wanted.shows(&line).then(|| shown(cx, &line)).flatten();
-            last.extend(text);
-            while last.len() > most {
-                last.pop_front();
-            }
-            Ok(())
+    let mut any = false;
+    each(&mut lines, |line| {
+        let Some(text) = text_of(cx, &wanted, &line) else { return Ok(()) };
+        any = true;
+        let Some(most) = most else { return cx.talk.result(&text) };
+        last.push_back(text);
+        while last.len() > most {
+            last.pop_front();
         }
-        None => tell(cx, &wanted, &line),
+        Ok(())
     })?;
+    if !any {
+        cx.talk.aside("babysit: the journal has no such line yet");
+    }
     cx.talk.result(&last.into_iter().collect::<String>())?;
     if !asked.follow {
         return Ok(Exit::Done);
     }
     loop {
         std::thread::sleep(LOOK);
-        each(&mut lines, |line| tell(cx, &wanted, &line))?;
+        each(&mut lines, |line| match text_of(cx, &wanted, &line) {
+            Some(text) => cx.talk.result(&text),
+            None => Ok(()),
+        })?;
     }
 }
 
@@ -71,14 +78,11 @@ fn each(lines: &mut Lines, mut show: impl FnMut(Value) -> Result<(), Stop>) -> R
     Ok(())
 }
 
-fn tell(cx: &Context, wanted: &Wanted, line: &Value) -> Result<(), Stop> {
-    match shown(cx, line) {
-        Some(text) if wanted.shows(line) => cx.talk.result(&text),
-        _ => Ok(()),
+/// What is shown of a line; nothing of one that was not asked for.
+fn text_of(cx: &Context, wanted: &Wanted, line: &Value) -> Option<String> {
+    if !wanted.shows(line) {
+        return None;
     }
-}
-
-fn shown(cx: &Context, line: &Value) -> Option<String> {
     if cx.talk.json {
         return Some(format!("{line}\n"));
     }
@@ -118,8 +122,8 @@ fn wanted(cx: &Context, policy: &Policy, asked: &Log) -> Result<Wanted, Stop> {
 
 fn kind(word: &str) -> Result<&'static str, Stop> {
     KINDS.into_iter().find(|kind| kind.eq_ignore_ascii_case(word)).ok_or_else(|| {
-        let known: Vec<String> = KINDS.map(str::to_owned).to_vec();
-        let hint = nearest(&known, word).unwrap_or_else(|| format!("kinds: {}", KINDS.join(", ")));
+        let hint =
+            did_you_mean(word, KINDS).unwrap_or_else(|| format!("kinds: {}", KINDS.join(", ")));
         Stop::usage(format!("no line is of kind `{word}`"), &hint)
     })
 }
@@ -136,8 +140,7 @@ fn moment(text: &str, now: Time) -> Option<Time> {
         (10 | 16 | 19, Some(rest)) => format!("{text}{rest}").replacen(' ', "T", 1),
         _ => text.to_owned(),
     };
-    let at = chrono::DateTime::parse_from_rfc3339(&whole).ok()?;
-    Some(Time(at.timestamp()))
+    format::moment(&whole)
 }
 
 #[cfg(test)]

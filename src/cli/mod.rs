@@ -22,6 +22,7 @@ pub mod help;
 mod init;
 mod log;
 mod man;
+mod meant;
 mod notify;
 mod page;
 mod reconcile;

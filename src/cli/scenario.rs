@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::{self, Fault, Faults, ScenarioFile, did_you_mean};
+use crate::config::{self, Fault, Faults, ScenarioFile};
 use crate::model::units::Secs;
 use crate::study::scenario::{Around, BEGINS, Scenario, Visitors};
 use crate::study::setting::Setting;
 
 use super::exit::{Exit, Stop};
+use super::target::did_you_mean;
 
 /// A scenario, and what its file says beside it.
 #[derive(Debug)]

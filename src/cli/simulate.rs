@@ -23,6 +23,7 @@ use super::context::Context;
 use super::exit::{Exit, Stop};
 use super::page::{is_stdout, may_write, put};
 use super::scenario::Chosen;
+use super::target::did_you_mean;
 use super::{simulate_page, simulate_placement};
 
 pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
@@ -111,7 +112,7 @@ pub(super) fn named<T: Copy>(
         by_name(asked).ok_or_else(|| {
             let known: Vec<&str> = all.iter().map(name).collect();
             let text = format!("there is no policy `{asked}`");
-            let near = config::did_you_mean(asked, known.iter().copied());
+            let near = did_you_mean(asked, known.iter().copied());
             Stop::usage(text, &near.unwrap_or_else(|| format!("policies: {}", known.join(", "))))
         })
     };

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::model::units::Time;
 use crate::output::board::Board;
-use crate::output::format::ascii;
+use crate::output::format::{self, ascii};
 use crate::output::spark::Point;
 use crate::output::table::{self, Look};
 use crate::output::view::{self, Status};
@@ -89,7 +89,7 @@ fn look(cx: &Context, filter: &[String]) -> Result<(Status, Time), Stop> {
         .filter(|f| !Word::ALL.iter().any(|word| word.text() == *f))
         .cloned()
         .collect();
-    let states = Word::ALL.map(|word| word.text().to_owned());
+    let states = Word::ALL.map(|word| word.text());
     let named = target::filtered(policy, &names, &states)?;
     let wanted = |i: usize, word: Word| {
         (words.is_empty() || words.contains(&word))
@@ -110,10 +110,9 @@ fn history(campaign: &Campaign) -> Vec<Point> {
     let lines = campaign.store.journal_tail(JOURNAL).unwrap_or_default();
     let point = |line: &Value| {
         let ours = line.get("project")?.as_str()? == campaign.loaded.policy.project;
-        let at = chrono::DateTime::parse_from_rfc3339(line.get("at")?.as_str()?).ok()?;
+        let at = format::moment(line.get("at")?.as_str()?)?;
         let rows = line.get("rows")?.as_u64()?;
-        (ours && line.get("kind")?.as_str()? == "totals")
-            .then(|| Point { at: Time(at.timestamp()), rows })
+        (ours && line.get("kind")?.as_str()? == "totals").then(|| Point { at, rows })
     };
     let mut points: Vec<Point> = lines.iter().filter_map(point).collect();
     points.sort_by_key(|point| point.at);

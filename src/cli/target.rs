@@ -2,6 +2,7 @@
 
 use globset::GlobBuilder;
 
+use crate::config;
 use crate::model::id::ShardId;
 use crate::model::policy::Policy;
 use crate::model::state::CapTarget;
@@ -22,15 +23,11 @@ pub fn shards(policy: &Policy, targets: &[String]) -> Result<Vec<usize>, Stop> {
 }
 
 /// The same for filters: `states` are among what an unknown word may have meant.
-pub fn filtered(
-    policy: &Policy,
-    targets: &[String],
-    states: &[String],
-) -> Result<Vec<usize>, Stop> {
+pub fn filtered(policy: &Policy, targets: &[String], states: &[&str]) -> Result<Vec<usize>, Stop> {
     for target in targets {
         if matching(policy, target)?.is_empty() {
-            let families = policy.shards.iter().map(|shard| &shard.id.family);
-            return Err(match nearest(states.iter().chain(families), target) {
+            let families = policy.shards.iter().map(|shard| shard.id.family.as_str());
+            return Err(match did_you_mean(target, states.iter().copied().chain(families)) {
                 Some(hint) if !target.contains('/') => {
                     Stop::usage(format!("no shard, family or state is called `{target}`"), &hint)
                 }
@@ -65,18 +62,20 @@ pub fn cap(policy: &Policy, target: &str) -> Result<CapTarget, Stop> {
     Err(unknown(policy, target))
 }
 
+/// A near name; else the shards whose bare name it is, without the family; else how to find one.
 fn unknown(policy: &Policy, target: &str) -> Stop {
-    let mut names: Vec<String> = policy.shards.iter().map(|shard| shard.id.to_string()).collect();
-    names.extend(policy.shards.iter().map(|shard| shard.id.family.clone()));
-    let hint = nearest(&names, target).unwrap_or_else(|| {
-        "name a family or family/shard of shards.toml; `babysit status` lists them".into()
-    });
+    let shards: Vec<String> = policy.shards.iter().map(|shard| shard.id.to_string()).collect();
+    let families = policy.shards.iter().map(|shard| shard.id.family.as_str());
+    let bare = || policy.shards.iter().find(|shard| shard.id.shard == target);
+    let hint = did_you_mean(target, shards.iter().map(String::as_str).chain(families))
+        .or_else(|| bare().map(|shard| format!("did you mean `{}`?", shard.id)))
+        .unwrap_or_else(|| {
+            "name a family or family/shard of shards.toml; `babysit status` lists them".into()
+        });
     Stop::usage(format!("no shard is called `{target}`"), &hint)
 }
 
-/// "did you mean", where some name is near enough to what was typed.
-pub fn nearest<'a>(names: impl IntoIterator<Item = &'a String>, typed: &str) -> Option<String> {
-    let likeness = |name: &String| strsim::jaro_winkler(name, typed);
-    let nearest = names.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    nearest.filter(|name| likeness(name) > 0.8).map(|name| format!("did you mean `{name}`?"))
+/// ``did you mean `find`?``, where some name is near enough to what was typed.
+pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    config::nearest(typed, names).map(|name| format!("did you mean `{name}`?"))
 }

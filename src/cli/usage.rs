@@ -4,7 +4,7 @@ use crate::output::usage::{self, lab_names};
 
 use super::context::Context;
 use super::exit::{Exit, Stop};
-use super::target::nearest;
+use super::target::did_you_mean;
 
 pub fn run(cx: &Context, lab: Option<&str>) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
@@ -13,7 +13,8 @@ pub fn run(cx: &Context, lab: Option<&str>) -> Result<Exit, Stop> {
     let names = lab_names(policy, &state);
     if let Some(lab) = lab.filter(|lab| !names.contains(*lab)) {
         let all = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        let hint = nearest(&names, lab).unwrap_or_else(|| format!("the labs are: {all}"));
+        let hint = did_you_mean(lab, names.iter().map(String::as_str))
+            .unwrap_or_else(|| format!("the labs are: {all}"));
         return Err(Stop::usage(format!("no lab is called `{lab}`"), &hint));
     }
     let view = usage::view(policy, &state, lab, (cx.clock)());

@@ -30,7 +30,11 @@ impl Found {
             |((key, text), (path, hits, hint)): ((String, &str), (PathBuf, usize, &str))| {
                 let more = match hits {
                     0 | 1 => String::new(),
-                    hits => format!(" (and {} more shards)", hits - 1),
+                    hits => format!(
+                        " (and {} more shard{})",
+                        hits - 1,
+                        if hits == 2 { "" } else { "s" }
+                    ),
                 };
                 Fault {
                     line: line_in(&loaded.lines, &key),

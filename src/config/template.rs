@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::keys::did_you_mean;
+use super::near::did_you_mean;
 use super::values::{Parsed, Wrong, wrong};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -76,6 +76,8 @@ pub struct Live {
     pub absent: Option<Absence>,
     /// No new row for far too long since then; told once, cleared by the next row.
     pub stalled: Option<Time>,
+    /// Other running jobs of the same shard that were told; each is told once.
+    pub twins: Vec<JobId>,
     /// babysit asked for its end, and why.
     pub stop: Option<Stop>,
 }
@@ -98,6 +100,7 @@ impl Live {
             mark: None,
             absent: None,
             stalled: None,
+            twins: Vec::new(),
             stop: None,
         }
     }

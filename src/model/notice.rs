@@ -56,6 +56,11 @@ pub enum Matter {
         since: Time,
         restarted: bool,
     },
+    Lingers {
+        job: JobId,
+        since: Time,
+        ended: bool,
+    },
     BadNode {
         node: String,
         deaths: u32,
@@ -115,6 +120,7 @@ impl Matter {
             Matter::Refused { .. } | Matter::NoFit { .. } => "refused",
             Matter::Breaker { .. } => "breaker",
             Matter::Stalled { .. } => "stalled",
+            Matter::Lingers { .. } => "lingers",
             Matter::BadNode { .. } => "bad-node",
             Matter::ProbeFailing { .. } => "probe-failing",
             Matter::Finished { .. } => "finished",

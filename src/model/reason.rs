@@ -109,6 +109,21 @@ pub enum Reason {
         refused: u32,
         said: String,
     },
+    /// So many jobs in a row ended well, and none of them finished a row that counts.
+    NothingFinished {
+        count: u32,
+        looked_for: String,
+    },
+    /// All rows are there, and its job runs on; `since`: for so long that it is worth a look.
+    AllRows {
+        node: String,
+        since: Option<Time>,
+    },
+    /// Runs, and a person wants no job after this one.
+    RunsHeld {
+        node: String,
+        by: String,
+    },
     /// Running, and without a new row for far too long.
     Stalled {
         node: String,

@@ -8,7 +8,7 @@ use crate::model::units::Time;
 use crate::planning::alike;
 
 use super::evidence::Evidence;
-use super::format::{ago, clock, count, ordinal, span_words, usage};
+use super::format::{ago, clock, count, ordinal, span, usage};
 use super::view::{LabView, labs};
 
 pub fn evidence(
@@ -108,8 +108,11 @@ pub(super) fn own_lane(own: &OwnLane, now: Time) -> String {
     let mut text =
         format!("{size}: {running_ours} used by this project, {running_others} by others");
     if let Some(until) = others_until.filter(|until| *until > now) {
-        let left = span_words(until.since(now));
-        text.push_str(&format!(" (the first of them until {} at most, in {left})", clock(until)));
+        let left = span(until.since(now));
+        text.push_str(&format!(
+            " (the first of them until {} at most, in {left})",
+            clock(until, now)
+        ));
     }
     if *pending_others > 0 {
         text.push_str(&format!(", others wait for {pending_others}"));

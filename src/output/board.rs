@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use super::format::{count, cut};
 use super::paint::Tone;
-use super::table::{Look, head, shard_lines, sorted, total_lines};
+use super::steps::steps;
+use super::table::{Look, head, rate_line, shard_lines, sorted, total_lines};
 use super::view::{ShardView, Status};
 use super::word::Word;
 
@@ -143,18 +144,20 @@ impl Board {
         let width = look.width.unwrap_or(80);
         let above: Vec<String> = head(status, look).lines().map(str::to_owned).collect();
         let narrow = |text: &str| cut(text, width);
-        let mut below: Vec<String> = vec![String::new()];
-        below.extend(
-            total_lines(&status.totals, &Look { paint: super::paint::Paint::OFF, ..*look })
-                .lines()
-                .map(narrow),
-        );
-        below.push(self.help(width, look));
         let lines = self.lines(status);
+        self.cursor = self.cursor.min(lines.len().saturating_sub(1));
+        let plain = Look { paint: super::paint::Paint::OFF, ..*look };
+        // What to type for the shard under the cursor, where there is something.
+        let mut below: Vec<String> = vec![match lines.get(self.cursor) {
+            Some(Line::Shard(view)) => to_type(view, look, width),
+            _ => String::new(),
+        }];
+        below.extend(total_lines(&status.totals, &plain).lines().map(narrow));
+        below.extend(rate_line(status, &plain).lines().map(narrow));
+        below.push(self.help(width, look));
         // The shards' heading takes one more.
         let room = height.saturating_sub(above.len() + below.len() + 1).max(1);
         self.page = room;
-        self.cursor = self.cursor.min(lines.len().saturating_sub(1));
         self.top = self.top.min(self.cursor).max((self.cursor + 1).saturating_sub(room));
         let body = self.body(&lines, status, look, room);
         let mut all: Vec<String> = above.into_iter().chain(body).collect();
@@ -210,7 +213,14 @@ impl Board {
     }
 }
 
-/// `restore: 8 shards, 5 running, 1 needs a person, 312 of 495 rows`
+fn to_type(view: &ShardView, look: &Look, width: usize) -> String {
+    let steps = steps(std::slice::from_ref(view), look.now);
+    let next = steps.first().and_then(|step| step.next.first());
+    let text = next.map_or(String::new(), |next| cut(&format!("  -> {next}"), width));
+    look.paint.put(Tone::Cool, &text)
+}
+
+/// `restore: 8 shards, 1 needs a person, 312 of 495 rows, 5 running`
 fn summary(family: &str, views: &[&ShardView]) -> String {
     let mut parts = vec![format!("{family}: {}", count(views.len() as u64, "shard"))];
     match views.iter().filter(|view| view.needs_person).count() {
@@ -218,14 +228,14 @@ fn summary(family: &str, views: &[&ShardView]) -> String {
         1 => parts.push("1 needs a person".to_owned()),
         n => parts.push(format!("{n} need a person")),
     }
+    let done: u64 = views.iter().map(|view| u64::from(view.rows.done)).sum();
+    let total: u64 = views.iter().map(|view| u64::from(view.rows.total)).sum();
+    parts.push(format!("{done} of {total} rows"));
     for word in [Word::Running, Word::Pending, Word::Waiting, Word::Backoff, Word::Done] {
         let n = views.iter().filter(|view| view.state == word && !view.needs_person).count();
         if n > 0 {
             parts.push(format!("{n} {}", word.text()));
         }
     }
-    let done: u64 = views.iter().map(|view| u64::from(view.rows.done)).sum();
-    let total: u64 = views.iter().map(|view| u64::from(view.rows.total)).sum();
-    parts.push(format!("{done} of {total} rows"));
     parts.join(", ")
 }

@@ -10,7 +10,7 @@ use crate::model::state::{State, TickOutcome};
 use crate::model::units::Time;
 
 use super::around;
-use super::format::{ago, count, one_line, rate, secs, span_words};
+use super::format::{ago, count, one_line, rate, secs, span};
 use super::layout::wrap;
 use super::paint::Tone;
 use super::steps::steps;
@@ -99,6 +99,7 @@ fn words(code: &str) -> &'static str {
         "held-by-person" => "held by a person",
         "job-cancelled" => "held, since the job was cancelled",
         "too-many-failures" => "held after failures",
+        "nothing-finished" => "held, since the jobs end without a row",
         "gpu-memory-top-tier" | "host-memory" => "held, out of memory",
         "refused" | "family-refused" => "refused by Slurm",
         "NO_FIT_PLACEMENT" => "fitting no node there is",
@@ -141,7 +142,7 @@ fn facts(state: &State, status: &Status, code: &str, now: Time) -> Vec<String> {
         let groups = state.learned.placements.iter().filter(|group| group.reachable);
         facts.extend(groups.take(NAMED).map(around::placement));
         facts.extend(status.kept_out.iter().take(NAMED).map(|out| {
-            let left = span_words(secs(out.seconds_left));
+            let left = span(secs(out.seconds_left));
             format!("{} is kept out for {left} more, since jobs died there", one_line(&out.node))
         }));
     }

@@ -18,6 +18,7 @@ pub enum Weight {
     State,
     /// Slurm could not be asked.
     Cluster,
+    Partition,
     NoFit,
     /// The cluster does not have what is asked for.
     Person,
@@ -30,6 +31,7 @@ impl Weight {
             Weight::Config => "config",
             Weight::State => "state",
             Weight::Cluster => "cluster",
+            Weight::Partition => "partition",
             Weight::NoFit => "NO_FIT_PLACEMENT",
             Weight::Person => "qos",
             Weight::Warning => "warning",

@@ -7,10 +7,11 @@ use crate::model::state::{End, EndHow, Gate, HeldWhy, ShardRecord, Slot, State};
 use crate::model::units::{Money, Time};
 
 use super::around;
-use super::format::{ago, count, dollars, one_line, per_row, secs, span_words};
+use super::format::{ago, count, dollars, one_line, per_row, secs, span};
 use super::slurm_words;
 use super::steps::steps;
 use super::view::ShardView;
+use super::word::Word;
 
 /// A label and what is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,13 +55,17 @@ pub fn evidence(
     if let Gate::Backoff { until } = record.gate
         && until > now
     {
-        tell("back-off", format!("next try in {}", span_words(until.since(now))));
+        tell("back-off", format!("next try in {}", span(until.since(now))));
     }
     tell("work left", work(view));
     tell("cost", cost(state, shard, view));
     tell("tries", tries(record, policy));
     if let Some(end) = &record.last_end {
         tell("last end", last_end(end, record, now));
+    }
+    let job = record.live().map(|live| live.job).or(record.last_end.as_ref().map(|end| end.job));
+    if let Some(job) = job {
+        tell("log file", shard.log_dir.join(format!("{job}.out")).display().to_string());
     }
     if let Gate::Held { why: HeldWhy::Failures { log, .. }, .. } = &record.gate {
         for line in log {
@@ -75,7 +80,7 @@ pub fn evidence(
                 refused.to.word(),
                 one_line(&refused.said),
                 if refused.until > now {
-                    format!("in {}", span_words(refused.until.since(now)))
+                    format!("in {}", span(refused.until.since(now)))
                 } else {
                     "with the next tick".into()
                 }
@@ -105,6 +110,9 @@ pub fn evidence(
 fn slot(view: &ShardView, record: &ShardRecord, now: Time) -> String {
     let word = view.state.text();
     match &record.slot {
+        Slot::Free if matches!(view.state, Word::Done | Word::Cancelled) => {
+            format!("{word}; no job in Slurm")
+        }
         Slot::Free => {
             format!("{word}; no job in Slurm, queued {}", ago(record.queued_since, now))
         }
@@ -135,12 +143,12 @@ fn slot(view: &ShardView, record: &ShardRecord, now: Time) -> String {
 
 fn work(view: &ShardView) -> String {
     let left = view.rows.total.saturating_sub(view.rows.done);
-    let each = span_words(secs(view.seconds_per_row));
+    let each = span(secs(view.seconds_per_row));
     let how = if view.rate_is_configured { "as configured, none measured yet" } else { "measured" };
     format!(
         "{left} of {} rows, about {} at {each} a row ({how})",
         view.rows.total,
-        span_words(secs(view.remaining_seconds))
+        span(secs(view.remaining_seconds))
     )
 }
 
@@ -189,7 +197,7 @@ fn last_end(end: &End, record: &ShardRecord, now: Time) -> String {
     let node =
         if end.nodes.is_empty() { String::new() } else { format!(" on {}", end.nodes.join(",")) };
     let ran = end.started.map_or("never started".to_owned(), |started| {
-        format!("ran {}", span_words(end.ended.since(started)))
+        format!("ran {}", span(end.ended.since(started)))
     });
     format!(
         "attempt {}, job {}{node}: {how}{exit}, {}; {ran}, {} done since it began",

@@ -61,7 +61,7 @@ pub fn text(f: &Forecast, width: Option<usize>, paint: Paint) -> String {
     );
     let mut out = wrap(&head, 0, width);
     if let (Some(time), Some(cost)) = (f.all_done_in, f.cost) {
-        let columns = Columns {
+        let mut columns = Columns {
             heads: vec![
                 ("SHARD", Side::Left),
                 ("ROWS LEFT", Side::Right),
@@ -75,6 +75,9 @@ pub fn text(f: &Forecast, width: Option<usize>, paint: Paint) -> String {
             rows: f.shards.iter().map(row).chain([total(f, time, cost)]).collect(),
         };
         out.push('\n');
+        if let Some(width) = width {
+            columns.fit(width, "HITS IT".len(), &["CAP", "ROWS LEFT", "COST", "90 %"]);
+        }
         out.push_str(&columns.render(None, paint));
     } else {
         out.push_str("\nnothing is left that moves by itself\n");

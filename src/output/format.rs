@@ -9,47 +9,28 @@ const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// For cells: `2d 4h`, `3h 12m`, `45m`, `30s`. Two units at most, cut off, not rounded up.
+/// `2d 4h`, `3h 12m`, `45m`, `30s`, as shards.toml writes them. Two units at most, cut off, not
+/// rounded up.
 pub fn span(length: Secs) -> String {
-    let (first, second) = parts(length);
-    match second {
-        Some((n, unit)) => format!("{}{} {n}{}", first.0, short(first.1), short(unit)),
-        None => format!("{}{}", first.0, short(first.1)),
+    let s = length.0.max(0);
+    let two = |n: i64, unit: char, rest: i64, small: char| match rest {
+        0 => format!("{n}{unit}"),
+        rest => format!("{n}{unit} {rest}{small}"),
+    };
+    match s {
+        DAY.. => two(s / DAY, 'd', s % DAY / HOUR, 'h'),
+        HOUR.. => two(s / HOUR, 'h', s % HOUR / MINUTE, 'm'),
+        MINUTE.. => format!("{}m", s / MINUTE),
+        _ => format!("{s}s"),
     }
 }
 
-/// For sentences: `2 d 4 h`, `3 h 12 min`, `47 min`, `30 s`.
-pub fn span_words(length: Secs) -> String {
-    let (first, second) = parts(length);
-    match second {
-        Some((n, unit)) => format!("{} {} {n} {}", first.0, first.1, unit),
-        None => format!("{} {}", first.0, first.1),
-    }
-}
-
-/// `47 min ago`; a moment that lies ahead (two hosts' clocks) is `just now`.
+/// `47m ago`; a moment that lies ahead (two hosts' clocks) is `just now`.
 pub fn ago(then: Time, now: Time) -> String {
     match now.since(then) {
         Secs(0) => "just now".to_owned(),
-        length => format!("{} ago", span_words(length)),
+        length => format!("{} ago", span(length)),
     }
-}
-
-type Part = (i64, &'static str);
-
-fn parts(length: Secs) -> (Part, Option<Part>) {
-    let s = length.0.max(0);
-    let more = |n: i64, unit| (n > 0).then_some((n, unit));
-    match s {
-        DAY.. => ((s / DAY, "d"), more(s % DAY / HOUR, "h")),
-        HOUR.. => ((s / HOUR, "h"), more(s % HOUR / MINUTE, "min")),
-        MINUTE.. => ((s / MINUTE, "min"), None),
-        _ => ((s, "s"), None),
-    }
-}
-
-fn short(unit: &'static str) -> &'static str {
-    if unit == "min" { "m" } else { unit }
 }
 
 /// Whole seconds of a computed length; what is no number is 0.
@@ -66,8 +47,11 @@ pub fn iso(at: Time) -> String {
     }
 }
 
-/// `14:20 UTC`.
-pub fn clock(at: Time) -> String {
+/// `14:20 UTC`, and with its day where that is not within these hours.
+pub fn clock(at: Time, now: Time) -> String {
+    if at.since(now) > Secs::hours(20) {
+        return day_and_minute(at);
+    }
     let iso = iso(at);
     iso.get(11..16).map_or(iso.clone(), |minutes| format!("{minutes} UTC"))
 }
@@ -174,12 +158,16 @@ pub(super) fn is_unseen(c: char) -> bool {
 /// For a terminal whose locale has no UTF-8: our own signs as ASCII, foreign text as it is.
 pub fn ascii(text: &str) -> String {
     const LEVELS: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
-    let plain = |c: char| match BARS.iter().position(|bar| *bar == c) {
-        Some(level) => LEVELS.get(level).copied().unwrap_or('#'),
-        None if c == '…' => '>',
-        None => c,
-    };
-    text.chars().map(plain).collect()
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match BARS.iter().position(|bar| *bar == c) {
+            Some(level) => out.push(LEVELS.get(level).copied().unwrap_or('#')),
+            None if c == '…' => out.push('>'),
+            None if c == '±' => out.push_str("+-"),
+            None => out.push(c),
+        }
+    }
+    out
 }
 
 /// At most `width` characters, the last of them an ellipsis where something was cut.
@@ -195,24 +183,33 @@ pub fn cut(text: &str, width: usize) -> String {
     kept
 }
 
+/// The same, with the beginning cut.
+pub fn cut_front(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().skip(length + 1 - width.max(1)).collect();
+    format!("…{kept}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn spans_have_two_units_at_most() {
-        for (seconds, cell, words) in [
-            (0, "0s", "0 s"),
-            (30, "30s", "30 s"),
-            (60, "1m", "1 min"),
-            (47 * 60 + 59, "47m", "47 min"),
-            (3600, "1h", "1 h"),
-            (3 * 3600 + 12 * 60, "3h 12m", "3 h 12 min"),
-            (2 * 86400 + 4 * 3600 + 59 * 60, "2d 4h", "2 d 4 h"),
-            (-5, "0s", "0 s"),
+        for (seconds, text) in [
+            (0, "0s"),
+            (30, "30s"),
+            (60, "1m"),
+            (47 * 60 + 59, "47m"),
+            (3600, "1h"),
+            (3 * 3600 + 12 * 60, "3h 12m"),
+            (2 * 86400 + 4 * 3600 + 59 * 60, "2d 4h"),
+            (-5, "0s"),
         ] {
-            assert_eq!(span(Secs(seconds)), cell);
-            assert_eq!(span_words(Secs(seconds)), words);
+            assert_eq!(span(Secs(seconds)), text);
         }
     }
 
@@ -244,6 +241,7 @@ mod tests {
         assert_eq!(one_line("a\u{1b}[31m\tb\r\nc"), "a [31m b c");
         assert_eq!(cut("längere Zeile", 8), "längere…");
         assert_eq!(cut("kurz", 4), "kurz");
+        assert_eq!([cut_front("family/s12", 5), cut_front("kurz", 4)], ["…/s12", "kurz"]);
         assert_eq!(
             [ordinal(1), ordinal(2), ordinal(11), ordinal(23)],
             ["1st", "2nd", "11th", "23rd"]

@@ -11,7 +11,7 @@ use super::format::{count, dollars, iso, one_line};
 pub const SCHEMA: &str = "babysit/journal/v1";
 
 /// Every `kind` that a line can have.
-pub const KINDS: [&str; 42] = [
+pub const KINDS: [&str; 43] = [
     TOTALS,
     "cycle-skipped",
     "submitted",
@@ -51,6 +51,7 @@ pub const KINDS: [&str; 42] = [
     "node-kept-out",
     "node-let-back",
     "stalled",
+    "lingers",
     "notified",
     "notify-failed",
     "person",
@@ -124,7 +125,7 @@ pub(super) fn sentence(what: &What, at: crate::model::units::Time) -> String {
         What::BackedOff { until, failures } => format!(
             "{} in a row, next try in {}",
             count(*failures, "failure"),
-            super::format::span_words(until.since(at))
+            super::format::span(until.since(at))
         ),
         What::Held { why } => format!("held: {}", one_line(why)),
         What::OverCap { spent, cap } => {
@@ -137,7 +138,10 @@ pub(super) fn sentence(what: &What, at: crate::model::units::Time) -> String {
         }
         What::Twin { kept, other, cancelled } => format!(
             "two live jobs: {kept} is kept, {other} {}",
-            if *cancelled { "is cancelled" } else { "is left alone" }
+            match cancelled {
+                true => "is cancelled".to_owned(),
+                false => format!("is left alone, since it runs: `scancel {other}` would end it"),
+            }
         ),
         What::RowsShrank { before, now } => {
             format!("finished rows went down from {before} to {now}: were files removed?")
@@ -196,14 +200,19 @@ pub(super) fn sentence(what: &What, at: crate::model::units::Time) -> String {
         ),
         What::NodeKeptOut { node, deaths, until } => format!(
             "node {node} is kept out for {} after {}",
-            super::format::span_words(until.since(at)),
+            super::format::span(until.since(at)),
             deaths_of(*deaths)
         ),
         What::NodeLetBack { node } => format!("node {node} is used again"),
         What::Stalled { job, since, restarted } => format!(
             "job {job} runs, but has finished no row for {}{}",
-            super::format::span_words(at.since(*since)),
+            super::format::span(at.since(*since)),
             if *restarted { "; it is ended and started again" } else { "" }
+        ),
+        What::Lingers { job, since, ended } => format!(
+            "all rows are there, but job {job} runs on, {} after the last one{}",
+            super::format::span(at.since(*since)),
+            if *ended { "; it is ended" } else { "" }
         ),
         What::Totals { rows, of, spent } => {
             format!("{rows} of {} done, {} spent", count(*of, "row"), dollars(*spent))
@@ -341,6 +350,9 @@ fn fields(what: &What) -> (&'static str, Value) {
         What::NodeLetBack { node } => ("node-let-back", json!({ "node": node })),
         What::Stalled { job, since, restarted } => {
             ("stalled", json!({ "job": job.0, "since": iso(*since), "restarted": restarted }))
+        }
+        What::Lingers { job, since, ended } => {
+            ("lingers", json!({ "job": job.0, "since": iso(*since), "ended": ended }))
         }
         What::Totals { rows, of, spent } => {
             (TOTALS, json!({ "rows": rows, "of": of, "spent": spent.dollars() }))

@@ -1,8 +1,11 @@
 //! Columns of text: as wide as their widest cell, one blank between them, the last one cut at the
-//! width of the screen.
+//! width of the screen. Where they do not fit, those of least worth are left out.
 
-use super::format::cut;
+use super::format::{cut, cut_front};
 use super::paint::{Paint, Tone};
+
+/// A column is never cut to fewer characters than this.
+const LEAST: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -45,6 +48,29 @@ impl Columns {
         let widths = self.widths();
         let taken: usize = widths.iter().rev().skip(1).map(|w| w + 1).sum();
         width.saturating_sub(taken)
+    }
+
+    /// Leaves columns out, by their headings in the order of `least_worth`, until the last column has
+    /// `room` on a screen of `width`. Where that is not enough, the first one loses its beginning: names
+    /// differ at their end.
+    pub fn fit(&mut self, width: usize, room: usize, least_worth: &[&str]) {
+        for head in least_worth {
+            if self.room_for_last(width) >= room {
+                return;
+            }
+            while let Some(i) = self.heads.iter().position(|(name, _)| name == head) {
+                self.heads.remove(i);
+                for row in self.rows.iter_mut().filter(|row| i < row.len()) {
+                    row.remove(i);
+                }
+            }
+        }
+        let lacking = room.saturating_sub(self.room_for_last(width));
+        let first = self.widths().first().copied().unwrap_or(0);
+        let keep = first.saturating_sub(lacking).max(LEAST);
+        for cell in self.rows.iter_mut().filter_map(|row| row.first_mut()) {
+            cell.text = cut_front(&cell.text, keep);
+        }
     }
 
     /// `width`: of the screen; `None`: nothing is cut.
@@ -108,6 +134,34 @@ mod tests {
         let text = columns.render(Some(26), Paint::OFF);
         assert_eq!(text, "SHARD       N WHY\nrestore/s0  7 a long sent…\nfind/s1    12 short\n");
         assert!(text.lines().all(|line| line.chars().count() <= 26));
+    }
+
+    #[test]
+    fn what_matters_least_is_left_out_first() {
+        let columns = || Columns {
+            heads: vec![("SHARD", Side::Left), ("GPU", Side::Right), ("TRY", Side::Right)]
+                .into_iter()
+                .chain([("WHY", Side::Left)])
+                .collect(),
+            // The last column may come later, as its text depends on its room.
+            rows: vec![vec![Cell::new("a-long-family/s0"), Cell::new("1"), Cell::new("2")]],
+        };
+        for (width, heads) in [
+            (40, "SHARD            GPU TRY WHY"),
+            (28, "SHARD            GPU WHY"),
+            (22, "SHARD            WHY"),
+            (19, "SHARD         WHY"),
+            (1, "SHARD    WHY"),
+        ] {
+            let mut columns = columns();
+            columns.fit(width, 5, &["TRY", "GPU"]);
+            columns.rows[0].push(Cell::new("why"));
+            let text = columns.render(None, Paint::OFF);
+            assert_eq!(text.lines().next(), Some(heads), "{width}");
+        }
+        let mut columns = columns();
+        columns.fit(19, 5, &["TRY", "GPU"]);
+        assert_eq!(columns.rows[0][0].text, "…ng-family/s0");
     }
 
     #[test]

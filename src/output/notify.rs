@@ -106,6 +106,7 @@ fn words(matter: &Matter, at: Time) -> String {
         Matter::NoFit { asked, largest } => What::NoFit { asked, largest },
         Matter::Breaker { family, refused, said } => What::BreakerOpened { family, refused, said },
         Matter::Stalled { job, since, restarted } => What::Stalled { job, since, restarted },
+        Matter::Lingers { job, since, ended } => What::Lingers { job, since, ended },
         Matter::BadNode { node, deaths, until } => What::NodeKeptOut { node, deaths, until },
         Matter::ProbeFailing { skipped, why } => {
             return format!(

@@ -34,7 +34,7 @@ pub fn steps(shards: &[ShardView], now: Time) -> Vec<Step> {
             refused.entry(&shard.family).or_default().push(shard);
             continue;
         }
-        if let Reason::Stalled { .. } = shard.reason {
+        if let Reason::Stalled { .. } | Reason::AllRows { since: Some(_), .. } = shard.reason {
             let (what, next) = told(shard, now);
             steps.push(Step { shard: shard.id.clone(), what, next, urgent: false });
         }
@@ -107,6 +107,15 @@ fn told(shard: &ShardView, now: Time) -> (String, Vec<String>) {
                     .into(),
             ]
         }
+        Reason::AllRows { .. } => shard
+            .job
+            .iter()
+            .map(|job| format!("scancel {}    # once it does nothing of use any more", job.id))
+            .collect(),
+        Reason::NothingFinished { .. } => vec![
+            format!("babysit check{}    # `done` against the files that are there", pad(id)),
+            format!("{retry}    # once it is put right"),
+        ],
         Reason::HostOutOfMemory => {
             vec![format!("raise `mem` of {} in shards.toml, then: {retry}", shard.family)]
         }
@@ -114,10 +123,18 @@ fn told(shard: &ShardView, now: Time) -> (String, Vec<String>) {
             vec![format!("correct {} in shards.toml, then: {retry}", shard.family)]
         }
         _ => {
-            vec![format!("{log}    # what happened"), format!("{retry}    # once it is put right")]
+            vec![
+                format!("{log}      # what happened"),
+                format!("{retry}    # once it is put right"),
+            ]
         }
     };
     (why::sentence(&shard.reason, now), next)
+}
+
+/// Brings what follows `babysit check` below what follows `babysit retry ID`.
+fn pad(id: &str) -> String {
+    " ".repeat(id.chars().count() + 1)
 }
 
 /// The cap that would be enough, as far as one can tell.

@@ -3,7 +3,7 @@
 use crate::model::state::TickOutcome;
 use crate::model::units::{Money, Secs, Time};
 
-use super::format::{ago, count, one_line, plain, rate, secs, span, span_words, spent, usage};
+use super::format::{ago, count, one_line, plain, rate, secs, span, spent, usage};
 use super::layout::{Cell, Columns, Side, wrap};
 use super::paint::{Paint, Tone};
 use super::spark::{Spark, spark};
@@ -16,6 +16,11 @@ use super::word::Word;
 pub(super) const DEAD_AFTER: Secs = Secs::minutes(15);
 /// Steps shown in full; a campaign of thousands may fail all at once.
 const STEPS_SHOWN: usize = 12;
+
+/// Columns of the table, what one can do without first.
+const LEAST_WORTH: [&str; 8] = ["TRY", "GPU", "RATE", "%", "QOS", "COST/CAP", "ETA", "ROWS"];
+/// Room for most of the short reasons.
+const WHY_ROOM: usize = 13;
 
 pub struct Look {
     /// Columns of the screen; `None`: nothing is cut or wrapped.
@@ -52,17 +57,16 @@ pub(super) fn head(status: &Status, look: &Look) -> String {
     let paint = look.paint;
     let name = paint.put(Tone::Strong, &status.project);
     let Some(tick) = &status.last_tick else {
-        let hint =
-            paint.put(Tone::Warn, "no tick yet: run `babysit tick`, or install the crontab line");
-        return format!("{name}   {hint}\n");
+        let hint = "no tick yet: run `babysit tick` or `babysit cron --install`";
+        return first_line(&name, &status.project, hint, Tone::Warn, look);
     };
     let record = &tick.record;
     let last = format!("last tick {}", ago(record.at, look.now));
     let mut out = if is_overdue(status, look.now) {
         let warning = format!("{last}: does cron still run it? (`crontab -l`)");
-        format!("{name}   {}\n", paint.put(Tone::Warn, &warning))
+        first_line(&name, &status.project, &warning, Tone::Warn, look)
     } else {
-        format!("{name}   {}\n", paint.put(Tone::Faint, &last))
+        first_line(&name, &status.project, &last, Tone::Faint, look)
     };
     let trouble = match &record.outcome {
         TickOutcome::Ok => return out,
@@ -83,6 +87,19 @@ pub(super) fn head(status: &Status, look: &Look) -> String {
     for line in wrap(&trouble, 2, look.width).lines() {
         out.push_str(&paint.put(Tone::Warn, line));
         out.push('\n');
+    }
+    out
+}
+
+/// The project and what is said of it: beside it, or below it where that does not fit.
+fn first_line(painted: &str, project: &str, text: &str, tone: Tone, look: &Look) -> String {
+    let needed = project.chars().count() + 3 + text.chars().count();
+    if look.width.is_none_or(|width| needed <= width) {
+        return format!("{painted}   {}\n", look.paint.put(tone, text));
+    }
+    let mut out = format!("{painted}\n");
+    for line in wrap(text, 2, look.width).lines() {
+        out.push_str(&format!("{}\n", look.paint.put(tone, line)));
     }
     out
 }
@@ -136,6 +153,11 @@ pub(super) fn shard_lines(sorted: &[&ShardView], look: &Look) -> String {
         ],
         rows: sorted.iter().map(|shard| cells(shard)).collect(),
     };
+    if let Some(width) = look.width {
+        let reasons = sorted.iter().map(|shard| why::short(&shard.reason, look.now));
+        let longest = reasons.map(|text| text.chars().count()).max().unwrap_or(0);
+        columns.fit(width, longest.clamp("WHY".len(), WHY_ROOM), &LEAST_WORTH);
+    }
     let room = look.width.map_or(usize::MAX, |width| columns.room_for_last(width));
     for (shard, row) in sorted.iter().zip(&mut columns.rows) {
         let tone = if shard.needs_person { Tone::Bad } else { faint_when_done(shard) };
@@ -270,7 +292,7 @@ pub(super) fn total_lines(totals: &Totals, look: &Look) -> String {
                 0 => String::new(),
                 n => format!(" ({} not counted)", count(n, "shard")),
             };
-            format!("ETA {guess}{}{without}", span_words(secs(seconds)))
+            format!("ETA {guess}{}{without}", span(secs(seconds)))
         }
         None if left == 0 => "all done".to_owned(),
         None => "nothing moves by itself".to_owned(),
@@ -279,40 +301,39 @@ pub(super) fn total_lines(totals: &Totals, look: &Look) -> String {
         Some(ceiling) => format!("ceiling ${}", plain(money(ceiling))),
         None => "no ceiling (a shard without a cap)".to_owned(),
     };
-    let paint = |label: &str| look.paint.put(Tone::Strong, label);
-    let mut out = format!("{}  {}\n", paint("shards"), {
-        let all = count(totals.shards, "shard");
-        if states.is_empty() { all } else { format!("{all}: {}", states.join(", ")) }
-    });
-    out.push_str(&format!(
-        "{}    {left} left of {}, {} rows/h, {eta}\n",
-        paint("rows"),
-        totals.rows_total,
-        rate(totals.rows_per_hour)
-    ));
-    out.push_str(&format!(
-        "{}    ${} spent, ${} projected, {ceiling}\n",
-        paint("cost"),
-        spent(money(totals.spent)),
-        spent(money(totals.projected))
-    ));
-    out
+    let all = count(totals.shards, "shard");
+    let shards = if states.is_empty() { all } else { format!("{all}: {}", states.join(", ")) };
+    let rate = rate(totals.rows_per_hour);
+    let rows = format!("{left} left of {}, {rate} rows/h, {eta}", totals.rows_total);
+    let [spent, projected] = [totals.spent, totals.projected].map(|dollars| spent(money(dollars)));
+    let cost = format!("${spent} spent, ${projected} projected, {ceiling}");
+    [("shards", shards), ("rows", rows), ("cost", cost)]
+        .iter()
+        .map(|(label, text)| labelled(label, text, look))
+        .collect()
+}
+
+/// `rows    235 left of 671, ...`, wrapped below its own beginning.
+fn labelled(label: &str, text: &str, look: &Look) -> String {
+    const INDENT: usize = "shards  ".len();
+    let lines = wrap(text, INDENT, look.width);
+    let pad = " ".repeat(INDENT.saturating_sub(label.len()));
+    format!("{}{pad}{}", look.paint.put(Tone::Strong, label), lines.trim_start())
 }
 
 /// `rate    ▃▃▅▇█ the last 24h, 31 rows/h at most`
-fn rate_line(status: &Status, look: &Look) -> String {
+pub(super) fn rate_line(status: &Status, look: &Look) -> String {
     let Some(Spark { bars, length, most }) = spark(&status.history, look.now) else {
         return String::new();
     };
-    let label = look.paint.put(Tone::Strong, "rate");
-    let bars = look.paint.put(Tone::Good, &bars);
-    format!("{label}    {bars} the last {}, {} rows/h at most\n", span(length), rate(most))
+    let text = format!("{bars} the last {}, {} rows/h at most", span(length), rate(most));
+    labelled("rate", &text, look).replacen(&bars, &look.paint.put(Tone::Good, &bars), 1)
 }
 
 /// Nodes on which jobs died, and which are left alone for a while.
 fn node_lines(status: &Status, look: &Look) -> String {
     let line = |out: &KeptOut| {
-        let left = span_words(secs(out.seconds_left));
+        let left = span(secs(out.seconds_left));
         let node = one_line(&out.node);
         format!("{node} for {left} more ({} there)", count(out.deaths, "death"))
     };
@@ -352,6 +373,15 @@ fn left_over_lines(status: &Status, look: &Look) -> String {
     wrap(&text, 0, look.width)
 }
 
+/// A command is to be copied, so it is never broken; what it is for goes first.
+fn command_within(line: &str, width: Option<usize>) -> &str {
+    let fits = width.is_none_or(|width| line.chars().count() <= width);
+    match line.split_once("  #") {
+        Some((command, _)) if !fits => command.trim_end(),
+        _ => line,
+    }
+}
+
 fn step_lines(steps: &[Step], look: &Look) -> String {
     let mut out = String::new();
     for (urgent, title, tone) in
@@ -365,6 +395,7 @@ fn step_lines(steps: &[Step], look: &Look) -> String {
         for step in these.iter().take(STEPS_SHOWN) {
             out.push_str(&wrap(&format!("{}: {}", step.shard, step.what), 2, look.width));
             for next in &step.next {
+                let next = command_within(next, look.width.map(|width| width.saturating_sub(4)));
                 out.push_str(&format!("    {}\n", look.paint.put(Tone::Cool, next)));
             }
         }

@@ -5,7 +5,7 @@ use crate::model::policy::Lane;
 use crate::model::reason::Reason;
 use crate::model::units::Time;
 
-use super::format::{count, dollars, one_line, ordinal, span_words};
+use super::format::{count, dollars, one_line, ordinal, span};
 use super::slurm_words;
 
 /// A whole sentence; the shard itself is its subject.
@@ -14,6 +14,22 @@ pub fn sentence(reason: &Reason, now: Time) -> String {
         Reason::NotLookedYet => "Waits for the next tick, which decides about it.".into(),
         Reason::Running { node } if node.is_empty() => "Runs.".into(),
         Reason::Running { node } => format!("Runs on {node}."),
+        Reason::NothingFinished { count: n, looked_for } => format!(
+            "Its job ended without an error {n} times in a row, and none finished a row: no new one of \
+             what `done` names, {}.",
+            one_line(looked_for)
+        ),
+        Reason::AllRows { node, since } => {
+            let on = if node.is_empty() { String::new() } else { format!(" on {node}") };
+            let long = since.map_or(String::new(), |since| {
+                format!(", {} after the last one", span(now.since(since)))
+            });
+            format!("All rows are there; its job still runs{on}{long}.")
+        }
+        Reason::RunsHeld { node, by } => {
+            let on = if node.is_empty() { String::new() } else { format!(" on {node}") };
+            format!("Runs{on}; held by {}, so no job follows this one.", one_line(by))
+        }
         Reason::Done => "All rows are done.".into(),
         Reason::OverCap { spent, cap } => {
             format!(
@@ -54,12 +70,12 @@ pub fn sentence(reason: &Reason, now: Time) -> String {
         ),
         Reason::Settling { until } => format!(
             "Its job ended short of rows; late files are waited for, {} more at most.",
-            span_words(until.since(now))
+            span(until.since(now))
         ),
         Reason::OutcomeUnknown { since, said } => format!(
             "Submitted {} ago without a clear answer ({}); looked for in the queue before anything \
              else is done.",
-            span_words(now.since(*since)),
+            span(now.since(*since)),
             one_line(said)
         ),
         Reason::EndUnknown { since, said } => {
@@ -69,7 +85,7 @@ pub fn sentence(reason: &Reason, now: Time) -> String {
             };
             format!(
                 "Its job left the queue {} ago, and Slurm cannot say yet how it ended{more}.",
-                span_words(now.since(*since)),
+                span(now.since(*since)),
             )
         }
         Reason::PendingInSlurm { lane, parked, rank, of, slurm } => {
@@ -119,10 +135,9 @@ pub fn sentence(reason: &Reason, now: Time) -> String {
             count(*refused, "submission"),
             one_line(said)
         ),
-        Reason::Stalled { node, since } => format!(
-            "Runs on {node}, but has finished no row for {}.",
-            span_words(now.since(*since))
-        ),
+        Reason::Stalled { node, since } => {
+            format!("Runs on {node}, but has finished no row for {}.", span(now.since(*since)))
+        }
     }
 }
 
@@ -153,7 +168,7 @@ fn in_words(until: Time, now: Time) -> String {
     if until <= now {
         "with the next tick".into()
     } else {
-        format!("in {}", span_words(until.since(now)))
+        format!("in {}", span(until.since(now)))
     }
 }
 
@@ -173,6 +188,10 @@ pub fn short(reason: &Reason, now: Time) -> String {
         Reason::NotLookedYet => "next tick".into(),
         Reason::Running { node } if node.is_empty() => String::new(),
         Reason::Running { node } => format!("on {node}"),
+        Reason::NothingFinished { .. } => "no row counted".into(),
+        Reason::AllRows { .. } => "all rows, job runs".into(),
+        Reason::RunsHeld { node, .. } if node.is_empty() => "then held".into(),
+        Reason::RunsHeld { node, .. } => format!("on {node}, then held"),
         Reason::Done => String::new(),
         Reason::OverCap { .. } => "cap reached".into(),
         Reason::HeldByPerson { by } => format!("by {}", one_line(by)),
@@ -260,5 +279,8 @@ pub fn code(reason: &Reason) -> &'static str {
         Reason::Submitted => "submitted",
         Reason::BreakerOpen { .. } => "family-refused",
         Reason::Stalled { .. } => "stalled",
+        Reason::NothingFinished { .. } => "nothing-finished",
+        Reason::AllRows { .. } => "all-rows-job-runs",
+        Reason::RunsHeld { .. } => "running-held",
     }
 }

@@ -184,6 +184,12 @@ pub enum What {
         since: Time,
         restarted: bool,
     },
+    /// All rows are there since then, and the job runs on.
+    Lingers {
+        job: JobId,
+        since: Time,
+        ended: bool,
+    },
     /// Where the whole campaign stands, now and then; for pictures, not for readers of the journal.
     Totals {
         rows: u64,

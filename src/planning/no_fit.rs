@@ -90,13 +90,18 @@ pub fn reason(
     largest: Option<(u32, &str, &str)>,
 ) -> Reason {
     let tier = min_tier.and_then(|rank| policy.tier_by_rank(rank));
+    let gpus = if shard.gpus == 1 { "1 GPU".to_owned() } else { format!("{} GPUs", shard.gpus) };
     let asked = match tier {
-        Some(tier) => format!("{} GPUs of {} or better on one node", shard.gpus, tier.name),
-        None => format!("{} GPUs of one model on one node", shard.gpus),
+        Some(tier) => format!("{gpus} of {} or better on one node", tier.name),
+        None if shard.gpus == 1 => format!("{gpus} of any model"),
+        None => format!("{gpus} of one model on one node"),
     };
     let largest = match largest {
         Some((gpus, model, node)) => format!("{gpus}x {model} on {node}"),
-        None => "no node with such a model".to_owned(),
+        None => match &policy.slurm.partition {
+            Some(partition) => format!("no node with such a model in partition {partition}"),
+            None => "no node with such a model".to_owned(),
+        },
     };
     Reason::NoFit { asked, largest }
 }

@@ -108,6 +108,9 @@ fn matter(what: &What) -> Option<Matter> {
         What::Stalled { job, since, restarted } => {
             Matter::Stalled { job: *job, since: *since, restarted: *restarted }
         }
+        What::Lingers { job, since, ended } => {
+            Matter::Lingers { job: *job, since: *since, ended: *ended }
+        }
         What::NodeKeptOut { node, deaths, until } => {
             Matter::BadNode { node: node.clone(), deaths: *deaths, until: *until }
         }

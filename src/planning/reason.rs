@@ -1,10 +1,10 @@
 //! Why each shard is (not) running: exactly one reason, for every shard, also where nothing is
 //! done about it.
 
-use crate::model::cluster::JobState;
-use crate::model::policy::{Policy, Shard};
+use crate::model::cluster::{EndWord, JobState};
+use crate::model::policy::{Policy, RowsIn, Shard};
 use crate::model::reason::Reason;
-use crate::model::state::{Gate, HeldWhy, Live, ShardRecord, Slot};
+use crate::model::state::{EndHow, Gate, HeldWhy, Live, ShardRecord, Slot};
 
 use super::measure::is_done;
 use super::parking::{Seat, is_stuck};
@@ -21,11 +21,16 @@ pub fn standing(shard: &Shard, record: &ShardRecord) -> Option<Reason> {
     if let Slot::Live(live) = &record.slot
         && live.stop.is_none()
     {
-        return None;
+        return running_on(shard, record, live);
     }
     match &record.gate {
         Gate::Cancelled { by, .. } if !in_slurm => {
             return Some(Reason::Cancelled { by: by.clone() });
+        }
+        Gate::Held { why: HeldWhy::Failures { count, .. }, .. }
+            if !in_slurm && ended_well(record) =>
+        {
+            return Some(Reason::NothingFinished { count: *count, looked_for: looked_for(shard) });
         }
         Gate::Held { why, .. } if !in_slurm => return Some(held(why)),
         Gate::Refused { text, .. } if !in_slurm => {
@@ -44,6 +49,36 @@ pub fn standing(shard: &Shard, record: &ShardRecord) -> Option<Reason> {
         }
         (_, Slot::Live(live)) => Some(Reason::Stopping { job: live.job }),
         _ => None,
+    }
+}
+
+/// A running job that no other will follow, whatever it does.
+fn running_on(shard: &Shard, record: &ShardRecord, live: &Live) -> Option<Reason> {
+    if live.state != JobState::Running || live.absent.is_some() {
+        return None;
+    }
+    let node = live.nodes.join(",");
+    if is_done(shard, record) {
+        return Some(Reason::AllRows { node, since: live.stalled });
+    }
+    match &record.gate {
+        Gate::Held { why: HeldWhy::Person { by }, .. } if live.stalled.is_none() => {
+            Some(Reason::RunsHeld { node, by: by.clone() })
+        }
+        _ => None,
+    }
+}
+
+/// Its last job said that it did its work.
+fn ended_well(record: &ShardRecord) -> bool {
+    let how = record.last_end.as_ref().map(|end| end.how);
+    how == Some(EndHow::Word(EndWord::Completed))
+}
+
+fn looked_for(shard: &Shard) -> String {
+    match &shard.done {
+        RowsIn::Glob(pattern) => format!("a file like {pattern}"),
+        RowsIn::Jsonl { path, .. } => format!("a line in {}", path.display()),
     }
 }
 

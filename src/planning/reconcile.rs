@@ -331,31 +331,38 @@ impl Step<'_, '_> {
 }
 
 /// Live jobs of a shard beside the one that its record holds. The record's own is kept; another
-/// that still pends may be cancelled, one that runs is only told: it may be doing real work.
+/// that still pends may be cancelled, one that runs is only told, once: it may be doing real work.
 fn twins_of(
-    record: &ShardRecord,
+    record: &mut ShardRecord,
     roster: &Roster<'_>,
     shard: usize,
     me: u32,
     now: Time,
     events: &mut Vec<Event>,
 ) -> Vec<Target> {
-    let Some(live) = record.live() else { return Vec::new() };
+    let Slot::Live(live) = &mut record.slot else { return Vec::new() };
+    let before = mem::take(&mut live.twins);
+    // By its token the very job that the record means, under an id that it did not expect.
+    let kept = live.job;
+    let same = live.submitted.is_none().then(|| live.attempt.token.comment.clone());
     let is_other = |ours: &&Ours<'_>| {
-        // By its token the very job that the record means, under an id that it did not expect.
-        let same = live.submitted.is_none() && ours.job.comment == live.attempt.token.comment;
-        ours.job.id != live.job && !same && !ours.job.state.is_over()
+        let ours = &ours.job;
+        ours.id != kept && same.as_ref() != Some(&ours.comment) && !ours.state.is_over()
     };
     let mut cancel = Vec::new();
     for ours in roster.of(shard).iter().filter(is_other) {
         let cancelled = ours.job.state == JobState::Pending && ours.job.uid == me;
-        events.push(Event {
-            at: now,
-            shard: Some(record.id.clone()),
-            what: What::Twin { kept: live.job, other: ours.job.id, cancelled },
-        });
+        if !before.contains(&ours.job.id) {
+            events.push(Event {
+                at: now,
+                shard: Some(record.id.clone()),
+                what: What::Twin { kept: live.job, other: ours.job.id, cancelled },
+            });
+        }
         if cancelled {
             cancel.push(Target::new(shard, &record.id, ours.job.id));
+        } else {
+            live.twins.push(ours.job.id);
         }
     }
     cancel

@@ -1,5 +1,6 @@
 //! Stalls: a job that runs and finishes no row for many times its usual row time. Told once; it
-//! goes on running, unless `restart_stalled` says that it is to be ended and started again.
+//! goes on running, unless `restart_stalled` says that it is to be ended and started again. One whose
+//! rows are all there has not stalled, it lingers: nothing is left for it to do.
 
 use crate::model::cluster::JobState;
 use crate::model::policy::Policy;
@@ -52,9 +53,13 @@ pub fn stalls(
             continue;
         }
         let again = policy.shards[i].restart_stalled;
+        let job = live.job;
+        let what = match record.progress.rows >= policy.shards[i].rows {
+            true => What::Lingers { job, since: last, ended: again },
+            false => What::Stalled { job, since: last, restarted: again },
+        };
         if live.stalled.is_none() {
             live.stalled = Some(last);
-            let what = What::Stalled { job: live.job, since: last, restarted: again };
             events.push(Event { at: now, shard: Some(id.clone()), what });
         }
         if again {
@@ -64,7 +69,7 @@ pub fn stalls(
     restart
 }
 
-/// What status says of a running shard that stalls.
+/// What status says of a running shard that stalls; not asked of one whose rows are all there.
 pub fn reason(live: &Live) -> Option<Reason> {
     let since = live.stalled.filter(|_| live.state == JobState::Running)?;
     Some(Reason::Stalled { node: live.nodes.join(","), since })

@@ -78,8 +78,8 @@ impl Store {
         beside(&self.path, ".bak")
     }
 
-    /// Name and path of what is worth keeping of it when all is over: the state and the journals, as
-    /// far as they are there.
+    /// Name and path of what is worth keeping of it when all is over: the state, the journals and the
+    /// recording, as far as they are there.
     pub fn records(&self) -> io::Result<Vec<(String, PathBuf)>> {
         let journal = self.journal_path();
         let name_of =
@@ -101,6 +101,11 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
+        let segments = recording::files(&self.recording_path())?;
+        let named = segments
+            .into_iter()
+            .filter_map(|path| Some((format!("state.json.recording/{}", name_of(&path)?), path)));
+        found.extend(named);
         Ok(found)
     }
 

@@ -74,10 +74,10 @@ impl Scenario {
         Cow::Borrowed(match self {
             Scenario::Own(around) => return Cow::Owned(around.sentence()),
             Scenario::None => "no extra GPUs, no visitors in own",
-            Scenario::Scarce => "0.5 extra GPUs on average for 2 h each, few visitors in own",
-            Scenario::Seed => "1.5 extra GPUs on average for 3 h each, visitors in own",
-            Scenario::Rich => "5 extra GPUs on average for 8 h each, few visitors in own",
-            Scenario::Diurnal => "6 extra GPUs at night, 0.2 by day, for 4 h each, visitors in own",
+            Scenario::Scarce => "0.5 extra GPUs on average for 2h each, few visitors in own",
+            Scenario::Seed => "1.5 extra GPUs on average for 3h each, visitors in own",
+            Scenario::Rich => "5 extra GPUs on average for 8h each, few visitors in own",
+            Scenario::Diurnal => "6 extra GPUs at night, 0.2 by day, for 4h each, visitors in own",
             Scenario::Flaky => "4 extra GPUs on average for 42 min each, few visitors in own",
         })
     }
@@ -146,9 +146,9 @@ impl Around {
         }
         let extra = match self.extra.as_slice() {
             [] => "no extra GPUs".to_owned(),
-            [(_, mean)] => format!("{mean} extra GPUs on average for {:.1} h each", self.life),
+            [(_, mean)] => format!("{mean} extra GPUs on average for {:.1}h each", self.life),
             several => format!(
-                "extra GPUs by the hour of the day, {} to {} on average, for {:.1} h each",
+                "extra GPUs by the hour of the day, {} to {} on average, for {:.1}h each",
                 several.iter().map(|(_, mean)| *mean).fold(f64::INFINITY, f64::min),
                 several.iter().map(|(_, mean)| *mean).fold(0.0, f64::max),
                 self.life
@@ -157,7 +157,7 @@ impl Around {
         match self.visitors {
             None => format!("{extra}, no visitors in own"),
             Some(v) => {
-                format!("{extra}, {} visitors an hour in own for {:.1} h each", v.per_hour, v.hours)
+                format!("{extra}, {} visitors an hour in own for {:.1}h each", v.per_hour, v.hours)
             }
         }
     }

@@ -1,17 +1,27 @@
 //! One campaign with a stand-in for Slurm of a few lines of shell: a node and no jobs.
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::ops::Deref;
 use std::time::Duration;
 
 use assert_cmd::Command;
 use serde_json::Value;
-use tempfile::TempDir;
+
+#[path = "folder.rs"]
+mod folder;
+
+pub use folder::{Folder, SINFO, Said, has, said};
 
 /// A folder with a shards.toml and a Slurm that has a node and no jobs.
 pub struct Lab {
-    pub dir: TempDir,
+    folder: Folder,
+}
+
+impl Deref for Lab {
+    type Target = Folder;
+    fn deref(&self) -> &Folder {
+        &self.folder
+    }
 }
 
 pub const SQUEUE: &str = r#"
@@ -21,14 +31,6 @@ for h in JOBID UID USER STATE QOS PARTITION ACCOUNT TRES_ALLOC TRES_PER_NODE TRE
   SUBMIT_TIME START_TIME END_TIME TIME_LIMIT PRIORITY NICE NODELIST EXC_NODES RESTART_COUNT REQUEUE \
   REASON NAME COMMENT; do printf '%s%s' "$h" "$sep"; done
 echo
-"#;
-
-pub const SINFO: &str = r#"
-for a; do case $a in NodeList:*) o=$a;; esac; done
-sep=${o#*:}; sep=${sep%%,*}
-row() { for c; do printf '%s%s' "$c" "$sep"; done; echo; }
-row NODELIST PARTITION STATE GRES GRES_USED 'CPUS(A/I/O/T)' MEMORY ALLOCMEM
-row x1 gpu idle gpu:rtx4090:4 'gpu:rtx4090:0(IDX:N/A)' 0/16/0/16 64000 0
 "#;
 
 pub const SBATCH: &str = r#"
@@ -64,34 +66,15 @@ shards = 1
 
 impl Lab {
     pub fn new() -> Lab {
-        let lab = Lab { dir: TempDir::new().expect("a temporary folder") };
-        std::fs::create_dir(lab.at("bin")).expect("a folder");
-        lab.write("shards.toml", TOML);
-        let programs =
-            [("squeue", SQUEUE), ("sinfo", SINFO), ("sbatch", SBATCH), ("sacct", "exit 1")];
-        for (name, script) in programs {
-            lab.program(name, script);
-        }
-        lab.program("scancel", r#"echo "$@" >>"$(dirname "$0")/cancelled""#);
-        lab
-    }
-
-    pub fn at(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    pub fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.at(name), text).expect("written");
-    }
-
-    pub fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.at(name)).unwrap_or_default()
-    }
-
-    pub fn program(&self, name: &str, script: &str) {
-        self.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(self.at(&format!("bin/{name}")), mode).expect("executable");
+        let programs = [
+            ("squeue", SQUEUE),
+            ("sinfo", SINFO),
+            ("sbatch", SBATCH),
+            ("sacct", "exit 1"),
+            ("scancel", r#"echo "$@" >>"$(dirname "$0")/cancelled""#),
+        ];
+        let programs = programs.map(|(name, script)| (name, script.to_owned()));
+        Lab { folder: Folder::new(TOML, programs) }
     }
 
     /// As cron runs it: nothing in the environment but PATH and a name.
@@ -104,12 +87,8 @@ impl Lab {
     }
 
     pub fn run(&self, arguments: &[&str], code: i32) -> Said {
-        let output = self.command(arguments).output().expect("it ran");
-        let said = Said {
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        };
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}\n{}", said.out, said.err);
+        let said = said(self.command(arguments).output().expect("it ran"));
+        assert_eq!(said.code, Some(code), "{arguments:?}\n{}\n{}", said.out, said.err);
         said
     }
 
@@ -117,18 +96,4 @@ impl Lab {
         let out = self.run(&[arguments, &["--json"]].concat(), code).out;
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
     }
-
-    pub fn asked_of_sbatch(&self) -> usize {
-        self.read("bin/asked").lines().count()
-    }
-}
-
-pub struct Said {
-    pub out: String,
-    pub err: String,
-}
-
-#[track_caller]
-pub fn has(text: &str, part: &str) {
-    assert!(text.contains(part), "{part:?} is not in:\n{text}");
 }

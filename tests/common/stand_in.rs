@@ -4,12 +4,16 @@
 #![allow(clippy::disallowed_methods, reason = "a test plays the hand that breaks things")]
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::ops::Deref;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use tempfile::TempDir;
+
+#[path = "folder.rs"]
+mod folder;
+
+#[allow(unused_imports, reason = "each test file uses its own part of it")]
+pub use folder::{Folder, SINFO, Said, has, said};
 
 /// What every command begins with: it counts itself, and kills babysit at the nth moment. A moment
 /// is either before or after the command has done its work.
@@ -40,15 +44,6 @@ while read -r id name comment state; do
     1762095600 N/A N/A UNLIMITED 1 0 '' '' 0 0 "$(cat reason 2>/dev/null || echo None)" "$name" "$comment"
 done <jobs
 moment
-"#;
-
-pub const SINFO: &str = r#"
-cd "$(dirname "$0")"
-sep_of() { for a; do case $a in NodeList:*) o=$a;; esac; done; sep=${o#*:}; sep=${sep%%,*}; }
-row() { for c; do printf '%s%s' "$c" "$sep"; done; echo; }
-sep_of "$@"
-row NODELIST PARTITION STATE GRES GRES_USED 'CPUS(A/I/O/T)' MEMORY ALLOCMEM
-row x1 gpu idle gpu:rtx4090:4 'gpu:rtx4090:0(IDX:N/A)' 0/16/0/16 64000 0
 "#;
 
 pub const SBATCH: &str = r#"
@@ -106,50 +101,29 @@ shards = 1
 pub const START: i64 = 1_762_095_600;
 
 pub struct Lab {
-    pub dir: TempDir,
+    folder: Folder,
 }
 
-pub struct Said {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
+impl Deref for Lab {
+    type Target = Folder;
+    fn deref(&self) -> &Folder {
+        &self.folder
+    }
 }
 
 impl Lab {
     pub fn new() -> Lab {
-        let lab = Lab { dir: TempDir::new().expect("a temporary folder") };
-        std::fs::create_dir(lab.at("bin")).expect("a folder");
-        lab.write("shards.toml", TOML);
-        for (name, work) in [
+        let counted = [
             ("squeue", SQUEUE),
             ("sbatch", SBATCH),
             ("sacct", SACCT),
             ("scancel", SCANCEL),
             ("scontrol", SCONTROL),
             ("sacctmgr", "exit 1"),
-        ] {
-            lab.program(name, &format!("{MOMENT}{work}"));
-        }
-        lab.program("sinfo", SINFO);
-        lab
-    }
-
-    pub fn at(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    pub fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.at(name), text).expect("written");
-    }
-
-    pub fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.at(name)).unwrap_or_default()
-    }
-
-    pub fn program(&self, name: &str, script: &str) {
-        self.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(self.at(&format!("bin/{name}")), mode).expect("executable");
+        ];
+        let counted = counted.map(|(name, work)| (name, format!("{MOMENT}{work}")));
+        let programs = counted.into_iter().chain([("sinfo", SINFO.to_owned())]);
+        Lab { folder: Folder::new(TOML, programs) }
     }
 
     pub fn command(&self, arguments: &[&str], now: i64) -> Command {
@@ -192,10 +166,6 @@ impl Lab {
         said(command.args(["-c", &line]).output().expect("it ran"))
     }
 
-    pub fn asked_of_sbatch(&self) -> usize {
-        self.read("bin/asked").lines().count()
-    }
-
     /// Shard -> ids of its jobs, as Slurm has them.
     pub fn jobs(&self) -> BTreeMap<String, Vec<String>> {
         let mut jobs: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -220,17 +190,4 @@ impl Lab {
         let state: Value = serde_json::from_str(&self.read("state.json")).expect("a state");
         state["instance"].as_str().expect("text").to_owned()
     }
-}
-
-pub fn said(output: Output) -> Said {
-    Said {
-        code: output.status.code(),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
-#[track_caller]
-pub fn has(text: &str, part: &str) {
-    assert!(text.contains(part), "{part:?} is not in:\n{text}");
 }

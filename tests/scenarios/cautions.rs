@@ -380,6 +380,33 @@ fn a_stalled_job_is_started_again_where_that_is_wanted() {
 }
 
 #[test]
+fn a_job_that_outlives_its_rows_has_not_stalled_and_that_is_told_once() {
+    let mut cluster = nodes(&[("P", "rtx4090", 2)]);
+    cluster.work.add("find/s0", Table::new(4, Secs::minutes(15)).always(Trouble::StallsAfter(4)));
+    let mut story = Story::new(Policy { shards: family("find", 1), ..plain() }, cluster);
+    let lingers = |story: &Story| story.told(|what| matches!(what, What::Lingers { .. }));
+    until(&mut story, 70, |story| story.record("find/s0").finished.is_some());
+    assert!(matches!(story.why("find/s0"), Reason::AllRows { since: None, .. }));
+    until(&mut story, 170, |story| lingers(story) == 1);
+    for _ in 0..30 {
+        story.after(Secs::minutes(1));
+    }
+    assert_eq!((stalls(&story), lingers(&story), story.submissions("find/s0")), (0, 1, 1));
+    assert!(matches!(story.why("find/s0"), Reason::AllRows { since: Some(_), .. }));
+}
+
+#[test]
+fn jobs_that_end_well_without_a_row_are_told_by_what_was_looked_for() {
+    let mut cluster = nodes(&[("P", "rtx4090", 2)]);
+    cluster.work.add("find/s0", Table::new(4, Secs::minutes(15)).always(Trouble::LeavesAfter(0)));
+    let mut story = Story::new(Policy { shards: family("find", 1), ..plain() }, cluster);
+    until(&mut story, 60, |story| matches!(story.record("find/s0").gate, Gate::Held { .. }));
+    story.after(Secs::minutes(1));
+    let why = story.why("find/s0");
+    assert!(matches!(why, Reason::NothingFinished { count: 3, .. }), "{why:?}");
+}
+
+#[test]
 fn late_files_and_a_slow_first_row_are_no_stall() {
     let mut cluster = nodes(&[("P", "rtx4090", 2)]);
     let table = Table::new(4, Secs::minutes(15)).start_cost(Secs::minutes(100));

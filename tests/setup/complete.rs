@@ -1,5 +1,6 @@
 //! Completion: what the program offers, and the scripts in the shells that are here.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::lab::{Lab, has};
@@ -34,6 +35,12 @@ fn each_place_of_a_command_line_has_its_own_words() {
     check(&["tick", "--dr"], &["--dry-run"]);
     check(&["--config", ""], &[]);
     check(&["completions", ""], &["bash", "zsh", "fish"]);
+    check(&["simulate", "--scenario", "s"], &["scarce", "seed"]);
+    check(&["simulate", "--policies", "own-only,v4"], &["own-only,v4", "own-only,v4.1"]);
+    check(
+        &["log", "--kind=st"],
+        &["--kind=stalled", "--kind=started", "--kind=stop-asked", "--kind=stop-failed"],
+    );
     check(&["nonsense", ""], &[]);
     check(&["hold", "--", "-"], &[]);
     assert!(!offered(&lab, &[""]).contains(&"__complete".to_owned()));
@@ -113,20 +120,106 @@ fn bash_completes() {
     );
 }
 
-/// Where the shells are installed their scripts are at least read by them.
-#[test]
-fn zsh_and_fish_read_their_scripts() {
-    let lab = Lab::new();
-    for (shell, flags) in [("zsh", &["-n"][..]), ("fish", &["--no-execute"][..])] {
-        let script = lab.run(&["completions", shell], 0).out;
-        has(&script, "babysit __complete".trim_start_matches("babysit "));
-        if !std::path::Path::new("/usr/bin").join(shell).exists() {
-            continue;
-        }
-        lab.write("script", &script);
-        let output =
-            Command::new(shell).args(flags).arg(lab.at("script")).output().expect("it ran");
-        assert!(output.status.success(), "{shell}: {}", String::from_utf8_lossy(&output.stderr));
+/// A line as it is typed, and what the shell is to offer for its last word.
+const LINES: &[(&str, &[&str])] = &[
+    ("babysit stat", &["status"]),
+    ("babysit why find/", &["find/s0", "find/s1"]),
+    ("babysit cap set re", &["restore", "restore/s0"]),
+    ("babysit status run", &["running"]),
+    ("babysit tick --dr", &["--dry-run"]),
+    ("babysit --config sha", &["shards.toml"]),
+    ("babysit log --kind over-cap,hel", &["over-cap,held"]),
+];
+
+/// What a shell that has its script says, in the folder of a campaign; `None`, and a word about it, where
+/// this machine has no such shell.
+fn in_shell(shell: &str, flags: &[&str], script: &str) -> Option<String> {
+    let there = ["/usr/bin", "/bin", "/usr/local/bin"].map(|folder| Path::new(folder).join(shell));
+    if !there.iter().any(|path| path.exists()) {
+        eprintln!("no {shell} here: its completion was not tried");
+        return None;
     }
-    lab.run(&["completions", "tcsh"], 2);
+    let lab = Lab::new();
+    lab.write("script", script);
+    let program = assert_cmd::cargo::cargo_bin("babysit");
+    let folder = program.parent().expect("a folder").display().to_string();
+    let lines = LINES.iter().map(|(line, _)| *line);
+    let output = Command::new(shell)
+        .args(flags)
+        .arg(lab.at("script"))
+        .args(lines)
+        .current_dir(lab.dir.path())
+        .env_clear()
+        .env("PATH", format!("{folder}:/usr/bin:/bin:/usr/local/bin"))
+        .env("HOME", lab.dir.path())
+        .env("TERM", "xterm")
+        .output()
+        .expect("it ran");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && err.is_empty(), "{shell}: {said}{err}");
+    Some(said)
+}
+
+/// `complete -C` is what the tab key asks.
+#[test]
+fn fish_completes() {
+    let script = r#"
+        babysit completions fish | source
+        for line in $argv
+            complete -C $line | string replace -r '\t.*' '' | string join ' '
+        end
+        # `string` ends with 1 where it replaced nothing.
+        exit 0
+    "#;
+    let Some(said) = in_shell("fish", &["--no-config"], script) else { return };
+    let offered: Vec<Vec<&str>> = said.lines().map(|line| line.split(' ').collect()).collect();
+    let expected: Vec<Vec<&str>> = LINES.iter().map(|(_, words)| words.to_vec()).collect();
+    assert_eq!(offered, expected);
+}
+
+/// A zsh at a terminal of its own, whose tab key is pressed; its `compadd` also tells what it is given.
+#[test]
+fn zsh_completes() {
+    let script = r#"
+        zmodload zsh/zpty
+        zpty shell 'PS1= zsh -f -i'
+        zpty -w shell 'autoload -Uz compinit; compinit -u -D; source <(babysit completions zsh)'
+        zpty -w shell 'compadd() { local -a got; builtin compadd -O got "$@"; builtin compadd "$@"; print -l -- $got >>offered }'
+        zpty -w shell 'next() { print -- "--" >>offered; BUFFER= }; zle -N next; bindkey "^X" next; bindkey "^I" complete-word'
+        zpty -w shell 'touch ready'
+        wait_for() {
+            local n
+            for n in {1..600}; do
+                eval "$1" && return
+                # What it shows must be read, or it waits for that.
+                zpty -r -t shell >/dev/null
+                sleep 0.05
+            done
+            print "never: $1"; exit 1
+        }
+        wait_for '[[ -e ready ]]'
+        n=0
+        for line in "$@"; do
+            zpty -w -n shell "$line"$'\t\x18'
+            (( n += 1 ))
+            wait_for "[[ -e offered && \$(grep -c '^--$' offered) -ge $n ]]"
+        done
+        zpty -d shell
+        cat offered
+    "#;
+    let Some(said) = in_shell("zsh", &["-f"], script) else { return };
+    let offered: Vec<Vec<&str>> =
+        said.split("--\n").map(|part| part.lines().filter(|l| !l.is_empty()).collect()).collect();
+    assert_eq!(offered.len(), LINES.len() + 1, "{said}");
+    for ((line, words), mut offered) in LINES.iter().zip(offered) {
+        // Files are looked for in several ways.
+        offered.dedup();
+        assert_eq!(offered, *words, "{line}: {said}");
+    }
+}
+
+#[test]
+fn a_shell_that_has_no_script_is_told() {
+    has(&Lab::new().run(&["completions", "tcsh"], 2).err, "possible values: bash, zsh, fish");
 }

@@ -149,6 +149,41 @@ const MISTAKES: &[Mistake] = &[
         says: &["`25 dollars` is no cap", "write an amount of dollars above 0, such as 40"],
     },
     Mistake {
+        name: "a cap below nothing",
+        slip: nothing,
+        command: &["cap", "set", "find", "-5"],
+        code: 2,
+        says: &["`-5` is no cap", "write an amount of dollars above 0"],
+    },
+    Mistake {
+        name: "a cap without `set`",
+        slip: nothing,
+        command: &["cap", "find", "40"],
+        code: 2,
+        says: &["a similar subcommand exists: 'set find'"],
+    },
+    Mistake {
+        name: "a shard without its family",
+        slip: nothing,
+        command: &["why", "s1"],
+        code: 2,
+        says: &["no shard is called `s1`", "did you mean `find/s1`?"],
+    },
+    Mistake {
+        name: "a partition that is none",
+        slip: |lab| edit(lab, "bin_dir = \"bin\"", "bin_dir = \"bin\"\npartition = \"gpus\""),
+        command: &["check"],
+        code: 3,
+        says: &["[slurm]: there is no partition `gpus`; did you mean `gpu`?"],
+    },
+    Mistake {
+        name: "a word of another tool",
+        slip: nothing,
+        command: &["submit"],
+        code: 2,
+        says: &["a similar subcommand exists: 'tick'"],
+    },
+    Mistake {
         name: "a second tick while one runs",
         slip: |lab| {
             // The inner one meets the lock of the outer one, and says so into a file.
@@ -230,4 +265,17 @@ fn fake_slurm_a_second_tick_says_who_is_at_work() {
     has(&said, "another babysit is at work on this state: ");
     has(&said, "pid ");
     assert_eq!(lab.asked_of_sbatch(), 3, "each shard once");
+}
+
+#[test]
+fn fake_slurm_a_family_renamed_while_its_jobs_run_is_told_by_check() {
+    let lab = Lab::new();
+    lab.run(&["tick"], 0);
+    edit(&lab, "[families.restore]", "[families.rebuild]");
+    let said = lab.run(&["check"], 0).out;
+    has(
+        &said,
+        "warning: restore/s0 is not in shards.toml any more, but its job 101 is still in Slurm",
+    );
+    has(&said, "`scancel 101`, before the next tick");
 }

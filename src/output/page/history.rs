@@ -88,7 +88,7 @@ impl Trouble {
                 Trouble::Refused
             }
             "node-blamed" | "node-kept-out" => Trouble::Nodes,
-            "stalled" => Trouble::Stalls,
+            "stalled" | "lingers" => Trouble::Stalls,
             "held" | "over-cap" => Trouble::Held,
             "outcome-unknown"
             | "submission-given-up"

@@ -21,7 +21,7 @@ use crate::model::state::State;
 use crate::model::units::Time;
 
 pub use self::read::{Damage, Reading, read};
-pub(super) use self::segments::{append, last};
+pub(super) use self::segments::{append, files, last};
 
 /// Of the form of recordings; a later one is told, and not read.
 const FORM: u64 = 1;

@@ -84,6 +84,15 @@ pub(super) fn segments(folder: &Path) -> io::Result<Vec<(u64, PathBuf, u64)>> {
     Ok(found)
 }
 
+/// The segments that are there, oldest first; the tip only matters to who writes on.
+pub(in crate::store) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match segments(folder) {
+        Ok(found) => Ok(found.into_iter().map(|(_, path, _)| path).collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Writes one cycle. After an error the recording is as it was, or goes on with a new segment.
 pub(in crate::store) fn append(folder: &Path, given: &Given<'_>) -> io::Result<()> {
     append_within(folder, given, BOUNDS)

@@ -29,6 +29,7 @@ disk_enum!(DiskMatter for Matter {
     NoFit { asked: String, largest: String },
     Breaker { family: String, refused: u32, said: String },
     Stalled { job: JobId, since: Time, restarted: bool },
+    Lingers { job: JobId, since: Time, ended: bool },
     BadNode { node: String, deaths: u32, until: Time },
     ProbeFailing { skipped: u32, why: String },
     Finished { done: u32, not_done: u32 },

@@ -39,6 +39,9 @@ disk_enum!(#[derive(Default)] DiskReason for Reason {
     Submitted,
     BreakerOpen { refused: u32, said: String },
     Stalled { node: String, since: Time },
+    NothingFinished { count: u32, looked_for: String },
+    AllRows { node: String, since: Option<Time> },
+    RunsHeld { node: String, by: String },
 });
 
 impl Blank for DiskReason<'_> {

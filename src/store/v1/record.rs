@@ -98,6 +98,7 @@ disk_struct!(DiskLive for Live {
     mark: Option<Mark>,
     absent: Option<Absence>,
     stalled: Option<Time>,
+    twins: Vec<JobId>,
     stop: Option<Stop>
 });
 
