@@ -173,6 +173,11 @@ pub enum Command {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Inside a job of a split family: take the next row of the shard, or mark one as done
+    Row {
+        #[command(subcommand)]
+        command: Row,
+    },
     /// A script that completes commands, flags, families and shards in your shell
     Completions { shell: Shell },
     /// The manual page, or with --out-dir one page a command
@@ -297,6 +302,21 @@ pub struct Targets {
     /// Family, family/shard, or a pattern such as 'find/*'
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Row {
+    /// Print the number of a row that is this job's to do; exit with 3 where none is left
+    Take {
+        /// First mark this row, which the job has finished, as done
+        #[arg(long, value_name = "ROW")]
+        done: Option<u32>,
+        /// Give no row out whose file is there; {row} is its number
+        #[arg(long, value_name = "PATH")]
+        unless: Option<String>,
+    },
+    /// Mark a row that this job took as done: it is never given out again
+    Done { row: u32 },
 }
 
 #[derive(Debug, Subcommand)]
