@@ -31,6 +31,7 @@ fn all() -> Vec<Reason> {
             Reason::SlurmBusy { .. } | Reason::Collecting { .. } | Reason::QueueWait { .. } => {}
             Reason::FitNodesDown | Reason::NoCpusOrMemory | Reason::Submitted => {}
             Reason::BreakerOpen { .. } | Reason::Stalled { .. } => {}
+            Reason::RowsInHand { .. } | Reason::NoHelpNeeded => {}
         }
     }
     let pending = |lane, parked, slurm: &str| Reason::PendingInSlurm {
@@ -76,6 +77,9 @@ fn all() -> Vec<Reason> {
         Reason::QueueWait { rank: 2, ahead: Some("find/s0".into()), idle_but_reserved: 1 },
         Reason::FitNodesDown,
         Reason::NoCpusOrMemory,
+        Reason::RowsInHand { rows: 1 },
+        Reason::RowsInHand { rows: 2 },
+        Reason::NoHelpNeeded,
         Reason::Submitted,
     ];
     all.iter().for_each(known);

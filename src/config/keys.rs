@@ -67,6 +67,7 @@ pub(super) const FAMILY: &[&str] = &[
     "cap",
     "oom",
     "restart_stalled",
+    "split",
     "shards",
     "shard",
 ];
@@ -90,6 +91,7 @@ pub(super) const SHARD: &[&str] = &[
     "cap",
     "oom",
     "restart_stalled",
+    "split",
 ];
 pub(super) const DONE: &[&str] = &["glob", "jsonl", "key"];
 pub(super) const COST: &[&str] = &["jsonl", "field", "gpu_hour"];

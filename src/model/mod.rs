@@ -13,6 +13,7 @@ pub mod policy;
 pub mod reason;
 pub mod request;
 pub mod rows;
+pub mod split;
 pub mod state;
 pub mod survey;
 pub mod units;

@@ -11,7 +11,7 @@ use super::format::{count, dollars, iso, one_line};
 pub const SCHEMA: &str = "babysit/journal/v1";
 
 /// Every `kind` that a line can have.
-pub const KINDS: [&str; 42] = [
+pub const KINDS: [&str; 43] = [
     TOTALS,
     "cycle-skipped",
     "submitted",
@@ -53,6 +53,7 @@ pub const KINDS: [&str; 42] = [
     "stalled",
     "notified",
     "notify-failed",
+    "rows-freed",
     "person",
 ];
 
@@ -216,6 +217,13 @@ pub(super) fn sentence(what: &What, at: crate::model::units::Time) -> String {
             count(*events, "event"),
             one_line(said)
         ),
+        What::RowsFreed { rows: _, all: true } => {
+            "rows are missing though all were marked as done: all are given out again".into()
+        }
+        What::RowsFreed { rows, all: false } => format!(
+            "{} in hand of jobs that are over: given out again",
+            if *rows == 1 { "1 row was".to_owned() } else { format!("{rows} rows were") }
+        ),
         What::Person { by, did } => format!("{}, by {}", one_line(did), one_line(by)),
     }
 }
@@ -349,6 +357,7 @@ fn fields(what: &What) -> (&'static str, Value) {
         What::NotifyFailed { events, said } => {
             ("notify-failed", json!({ "events": events, "said": said }))
         }
+        What::RowsFreed { rows, all } => ("rows-freed", json!({ "rows": rows, "all": all })),
         What::Person { by, did } => ("person", json!({ "by": by, "did": did })),
     }
 }

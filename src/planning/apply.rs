@@ -159,7 +159,9 @@ pub fn verify(
                     events.push(Event { at: now, shard: None, what });
                 }
             }
-            Action::Update { purpose: Purpose::Order, .. } | Action::Submit(_) => {}
+            Action::Update { purpose: Purpose::Order, .. }
+            | Action::Submit(_)
+            | Action::FreeRows(_) => {}
         }
     }
     events
