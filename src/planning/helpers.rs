@@ -1,18 +1,22 @@
 //! Helpers of split shards: when idle GPUs may take rows from a long shard, and when they give way.
 //!
-//! A helper is wanted only while no shard waits that nobody works on: then GPUs that come have
-//! nothing better to do. Its shard decides everything else about it.
+//! Where a job waits in one lane, or where there are none, a helper is wanted only while no shard
+//! waits that nobody works on: then GPUs that come have nothing better to do. Where jobs wait in
+//! both lanes at once, helpers stand in the queue all along: Slurm goes by age there, and one that
+//! came when it was needed would come behind everybody else who waits for own. Its shard decides
+//! everything else about a helper.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::model::cluster::JobState;
 use crate::model::observation::{Cluster, Measured, Observation, Seen};
-use crate::model::policy::{Policy, Shard};
+use crate::model::policy::{LaneMode, Policy, Shard};
 use crate::model::rows::RowClaims;
 use crate::model::state::{Attempt, End, Gate, ShardRecord, Slot, State};
 use crate::model::units::{Secs, Time};
 
+use super::both;
 use super::census::Census;
 use super::lpt::Lpt;
 use super::measure::{is_done, rows_left};
@@ -25,6 +29,11 @@ const ROWS_TO_JOIN: u32 = 2;
 /// One that pends is called back where there are fewer: less than it takes to join, so that a row
 /// that is given back does not call the same helper twice.
 const ROWS_TO_STAY: u32 = 1;
+
+/// GPUs for which helpers stand in the queue while shards wait: those of some twenty shards. A
+/// campaign of more than that has work for every GPU until its end, and each pending job costs the
+/// whole site's scheduler.
+const MOST_STANDING: u32 = 100;
 
 /// What this cycle does about helpers.
 #[derive(Debug, Default)]
@@ -85,22 +94,29 @@ pub fn review(
         own_job(policy, state, census, team, &mut review);
     }
     struck.extend(review.in_hand.iter().map(|(shard, _)| *shard));
-    let rest = !somebody_waits(policy, state, census, &teams, &struck);
-    let mut wanted: Vec<usize> = Vec::new();
-    let mut pending = 0;
+    let (mut wanted, mut kept): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     for team in &teams {
-        let Asked { new, kept, unwanted } = asked(policy, state, census, team, rest);
-        pending += kept.iter().map(|&i| policy.shards[i].gpus).sum::<u32>();
-        wanted.extend(new);
-        review.unwanted.extend(unwanted);
+        let asked = asked(policy, state, census, team);
+        wanted.extend(asked.new);
+        kept.extend(asked.kept);
+        review.unwanted.extend(asked.unwanted);
     }
-    // No more wait than there are GPUs at all, those of the longest shards first.
+    let stand = policy.rules.lanes.mode == LaneMode::Both && both::works(policy, state);
+    let most = if stand {
+        MOST_STANDING
+    } else if somebody_waits(policy, state, census, &teams, &struck) {
+        review.unwanted.extend(kept.drain(..).filter_map(|i| target(state, i)));
+        0
+    } else {
+        let nodes = cluster.nodes.iter().flat_map(|node| node.gpus.iter().flatten());
+        nodes.map(|gpus| gpus.capacity).sum()
+    };
+    // Those of the longest shards first.
     lpt.sort(policy, &mut wanted, |i| *i);
-    let nodes = cluster.nodes.iter().flat_map(|node| node.gpus.iter().flatten());
-    let there: u32 = nodes.map(|gpus| gpus.capacity).sum();
+    let mut pending: u32 = kept.iter().map(|&i| policy.shards[i].gpus).sum();
     wanted.retain(|&i| {
-        pending += policy.shards[i].gpus;
-        pending <= there
+        pending = pending.saturating_add(policy.shards[i].gpus);
+        pending <= most
     });
     let wanted: BTreeSet<usize> = wanted.into_iter().collect();
     let stays = |i: &usize| {
@@ -158,7 +174,7 @@ struct Asked {
     unwanted: Vec<Target>,
 }
 
-fn asked(policy: &Policy, state: &State, census: &Census, team: &Team, rest: bool) -> Asked {
+fn asked(policy: &Policy, state: &State, census: &Census, team: &Team) -> Asked {
     let (shard, record) = (&policy.shards[team.shard], &state.shards[team.shard]);
     let active = match record.slot {
         Slot::Live(ref live) => live.stop.is_none(),
@@ -175,7 +191,7 @@ fn asked(policy: &Policy, state: &State, census: &Census, team: &Team, rest: boo
     let room = |each: u32| {
         let most = (not_begun(shard, record) / each).min(workers);
         let room = most.saturating_sub(1 + running) as usize;
-        if rest && active && open { room } else { 0 }
+        if active && open { room } else { 0 }
     };
     let waiting =
         |&i: &usize| matches!(state.shards[i].slot, Slot::Submitting(_)) || pends(&state.shards[i]);
