@@ -247,7 +247,7 @@ pub struct Simulate {
     /// Campaigns of each policy; the same seed is the same luck for all
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub seeds: u64,
-    /// own-only, v3, v4, v4.1, now, adaptive, both, best; with --labs or --trace skip, field, shadow,
+    /// own-only, v3, v4, v4.1, now, adaptive, both, split, best; with --labs or --trace skip, field, shadow,
     /// guard, best [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub policies: Vec<String>,

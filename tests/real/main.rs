@@ -15,5 +15,6 @@ mod flaky;
 mod init;
 mod person;
 mod placed;
+mod split;
 mod surroundings;
 mod tutorial;
