@@ -51,6 +51,8 @@ fn shard(i: usize, mode: SubmitMode) -> Shard {
         cap: None,
         oom: Vec::new(),
         restart_stalled: false,
+        split: None,
+        helps: None,
         log_dir: "/logs".into(),
         id,
     }

@@ -12,6 +12,8 @@ mod field;
 #[allow(dead_code, reason = "shared with the random campaigns")]
 #[path = "scenarios/harness.rs"]
 mod harness;
+#[path = "scenarios/helpers.rs"]
+mod helpers;
 #[path = "scenarios/notices.rs"]
 mod notices;
 #[path = "scenarios/odd_states.rs"]

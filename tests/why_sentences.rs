@@ -33,6 +33,7 @@ fn all() -> Vec<Reason> {
             Reason::BreakerOpen { .. } | Reason::Stalled { .. } => {}
             Reason::AllRows { .. } | Reason::RunsHeld { .. } => {}
             Reason::NothingFinished { .. } => {}
+            Reason::RowsInHand { .. } | Reason::NoHelpNeeded => {}
         }
     }
     let pending = |lane, parked, slurm: &str| Reason::PendingInSlurm {
@@ -82,6 +83,9 @@ fn all() -> Vec<Reason> {
         Reason::AllRows { node: "gpu07".into(), since: Some(NOW - Secs::hours(3)) },
         Reason::RunsHeld { node: "gpu07".into(), by: "anna".into() },
         Reason::NothingFinished { count: 3, looked_for: "a file like /lab/s0/row_*.json".into() },
+        Reason::RowsInHand { rows: 1 },
+        Reason::RowsInHand { rows: 2 },
+        Reason::NoHelpNeeded,
         Reason::Submitted,
     ];
     all.iter().for_each(known);

@@ -186,6 +186,11 @@ pub enum Command {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Inside a job of a split family: take the next row of the shard, or mark one as done
+    Row {
+        #[command(subcommand)]
+        command: Row,
+    },
     /// A script that completes commands, flags, families and shards in your shell
     Completions {
         /// Whose completion it is
@@ -258,7 +263,7 @@ pub struct Simulate {
     /// Campaigns of each policy; the same seed is the same luck for all
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub seeds: u64,
-    /// own-only, v3, v4, v4.1, now, adaptive, both, best; with --labs or --trace skip, field, shadow,
+    /// own-only, v3, v4, v4.1, now, adaptive, both, split, best; with --labs or --trace skip, field, shadow,
     /// guard, best [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub policies: Vec<String>,
@@ -313,6 +318,21 @@ pub struct Targets {
     /// Family, family/shard, or a pattern such as 'find/*'
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Row {
+    /// Print the number of a row that is this job's to do; exit with 3 where none is left
+    Take {
+        /// First mark this row, which the job has finished, as done
+        #[arg(long, value_name = "ROW")]
+        done: Option<u32>,
+        /// Give no row out whose file is there; {row} is its number
+        #[arg(long, value_name = "PATH")]
+        unless: Option<String>,
+    },
+    /// Mark a row that this job took as done: it is never given out again
+    Done { row: u32 },
 }
 
 #[derive(Debug, Subcommand)]

@@ -4,7 +4,8 @@ use crate::engine::Checkpoint;
 use crate::model::state::State;
 use crate::output::journal;
 use crate::planning::event::Event;
-use crate::store::Locked;
+use crate::planning::plan::FreeRows;
+use crate::store::{self, Locked};
 
 pub struct Keep<'a> {
     pub locked: &'a mut Locked,
@@ -28,6 +29,19 @@ impl Checkpoint for Keep<'_> {
         self.locked.another_instance();
     }
 
+    fn free_rows(
+        &mut self,
+        FreeRows { id: _, claims, rows, all }: &FreeRows,
+    ) -> anyhow::Result<()> {
+        for claim in rows {
+            store::free_row(claims, claim.row, &claim.claimant)?;
+        }
+        if *all {
+            store::free_all_rows(claims)?;
+        }
+        Ok(())
+    }
+
     fn journal(&mut self, events: &[Event]) {
         let lines: Vec<_> = events.iter().map(journal::json).collect();
         if let Err(error) = self.locked.journal(&lines) {
@@ -44,6 +58,9 @@ pub struct Nothing;
 impl Checkpoint for Nothing {
     fn save(&mut self, _: &mut State) -> anyhow::Result<()> {
         anyhow::bail!("a dry run saves nothing")
+    }
+    fn free_rows(&mut self, _: &FreeRows) -> anyhow::Result<()> {
+        anyhow::bail!("a dry run gives nothing back")
     }
     fn journal(&mut self, _: &[Event]) {}
 }

@@ -22,7 +22,7 @@ pub struct Cycle {
 ///
 /// `behind`: readings of earlier cycles of this process that hang.
 pub fn run(cx: &Context, campaign: &Campaign, behind: &mut Behind) -> Result<Cycle, Stop> {
-    let policy = &campaign.loaded.policy;
+    let policy = &*campaign.loaded.policy.with_helpers();
     let mut locked = campaign.store.lock(Duration::ZERO)?;
     let now = (cx.clock)();
     let budget = budget(policy);

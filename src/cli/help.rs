@@ -17,6 +17,7 @@ pub struct Lesson {
 
 const PERSON: (Exit, &str) = (Exit::Person, "a person is needed");
 const BUSY: (Exit, &str) = (Exit::Skipped, "another tick holds the lock");
+const NO_ROW: (Exit, &str) = (Exit::Person, "no row is left to take");
 const SKIPPED: (Exit, &str) =
     (Exit::Skipped, "this cycle was skipped: a probe failed, or another tick holds the lock");
 
@@ -225,6 +226,34 @@ pub const LESSONS: &[Lesson] = &[
         &[
             ("babysit archive --out-dir /archive/oracle-plan", "copies what is lacking there"),
             ("babysit archive --out-dir kept --dry-run", "what it would copy"),
+        ],
+        &[],
+    ),
+    lesson(
+        "row",
+        &[
+            (
+                "row=$(babysit row take) || exit 0",
+                "in the program's loop: the next row, or the end",
+            ),
+            ("babysit row done 17", "after the files of row 17 are written"),
+        ],
+        &[NO_ROW],
+    ),
+    lesson(
+        "row take",
+        &[
+            ("babysit row take", "a row that nobody else of this shard has"),
+            ("babysit row take --done 17", "the same, after marking row 17 as done"),
+            ("babysit row take --unless 'runs/s0/row_{row}.json'", "no row whose file is there"),
+        ],
+        &[NO_ROW],
+    ),
+    lesson(
+        "row done",
+        &[
+            ("babysit row done 17", "row 17 is never given out again"),
+            ("babysit row done 0", "the first of them: rows are numbered from 0"),
         ],
         &[],
     ),

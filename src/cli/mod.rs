@@ -30,6 +30,7 @@ mod recording;
 mod repeat;
 mod replay;
 mod report;
+mod row;
 mod scenario;
 mod screen;
 mod simulate;
@@ -67,6 +68,7 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Why { target } => why::run(cx, target.as_deref()),
         Command::Cap { command: args::Cap::Set { target, amount } } => cap::set(cx, target, amount),
         Command::Cap { command: args::Cap::Show } => cap::show(cx),
+        Command::Row { command } => row::run(cx, command),
         Command::Hold(targets) => wishes::run(cx, Wish::Hold, &targets.targets),
         Command::Release(targets) => wishes::run(cx, Wish::Release, &targets.targets),
         Command::Cancel(targets) => wishes::run(cx, Wish::Cancel, &targets.targets),

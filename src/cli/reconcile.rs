@@ -16,7 +16,7 @@ use super::slurm;
 
 pub fn run(cx: &Context, take_up: Option<&str>) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
-    let policy = &campaign.loaded.policy;
+    let policy = &*campaign.loaded.policy.with_helpers();
     let (mut locked, taken_over) = open(cx, &campaign)?;
     if let Some(text) = &taken_over {
         cx.talk.insist(&format!("babysit: {text}"));

@@ -51,7 +51,8 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
 }
 
 fn end(cx: &Context, world: &World, over: bool) -> Result<Exit, Stop> {
-    let rows: u64 = world.state.shards.iter().map(|record| u64::from(record.progress.rows)).sum();
+    let named = world.state.shards.iter().take(world.policy.named());
+    let rows: u64 = named.map(|record| u64::from(record.progress.rows)).sum();
     let end = if over { "done" } else { "not done" };
     let (rows, at) = (count(rows, "row"), span(passed(world)));
     cx.talk.result(&format!("SIMULATED: {end} after {at}, {rows} finished\n"))?;

@@ -38,6 +38,8 @@ pub fn lines(slurm: &RealSlurm, plan: &Plan) -> Vec<Vec<String>> {
         }
         Action::StopBackfill { command: Some(line), .. } => vec![line.clone()],
         Action::StopBackfill { jobs, command: None, .. } => slurm.lines_for_cancel(jobs),
+        // No command line: babysit does it itself.
+        Action::FreeRows(_) => Vec::new(),
         Action::Cancel { jobs, .. } => {
             slurm.lines_for_cancel(&jobs.iter().map(|j| j.job).collect::<Vec<_>>())
         }

@@ -50,7 +50,7 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
 /// Reads the state without a lock, asks Slurm, prints, changes nothing.
 pub fn dry_run(cx: &Context) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
-    let policy = &campaign.loaded.policy;
+    let policy = &*campaign.loaded.policy.with_helpers();
     let mut state = cx.look(&campaign)?;
     let budget = cycle::budget(policy);
     let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);

@@ -20,6 +20,12 @@ const SHARDS_MOST: u32 = 100_000;
 /// Most GPUs of a shard (policy.md section 5).
 const GPUS_MOST: u32 = 8;
 
+/// Jobs that work on one shard at once where `split = true` says no number: about as many as the
+/// GPUs of a small cluster, since more than are idle never run.
+const WORKERS: u32 = 8;
+/// Each has its record and, while GPUs are idle, its pending job.
+const WORKERS_MOST: u32 = 64;
+
 #[derive(Debug)]
 pub(super) struct RawFamily {
     pub name: String,
@@ -52,6 +58,8 @@ pub(super) struct Settings {
     pub cap: Field<Money>,
     pub oom: Field<Vec<String>>,
     pub restart_stalled: Field<bool>,
+    /// Most jobs at once; 1: its rows are not shared.
+    pub split: Field<u32>,
 }
 
 #[derive(Debug)]
@@ -154,6 +162,11 @@ fn settings(s: &Section<'_>, sink: &mut Sink, base: &Path, laned: Laned) -> Sett
         cap: s.read(sink, "cap", values::cap),
         oom: s.read_list(sink, "oom", false, values::regex),
         restart_stalled: s.read(sink, "restart_stalled", values::yes_or_no),
+        split: s.read(sink, "split", |v| match v {
+            DeValue::Boolean(yes) => Ok(if *yes { WORKERS } else { 1 }),
+            DeValue::Integer(_) => whole(v, 2, WORKERS_MOST),
+            other => values::wrong_type(other, "true, or the most jobs at once", "true"),
+        }),
     };
     if !settings.command.is_absent() && !settings.script.is_absent() {
         let hint = "keep the one that starts the shard";

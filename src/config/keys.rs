@@ -71,6 +71,7 @@ pub(super) const FAMILY: &[&str] = &[
     "cap",
     "oom",
     "restart_stalled",
+    "split",
     "shards",
     "shard",
 ];
@@ -94,6 +95,7 @@ pub(super) const SHARD: &[&str] = &[
     "cap",
     "oom",
     "restart_stalled",
+    "split",
 ];
 pub(super) const DONE: &[&str] = &["glob", "jsonl", "key"];
 pub(super) const COST: &[&str] = &["jsonl", "field", "gpu_hour"];

@@ -12,6 +12,7 @@ use super::sections::path_in;
 use super::template::{Fill, Template};
 use crate::model::id::ShardId;
 use crate::model::policy::{CostIn, Launch, RowsIn, Shard, SubmitMode, Tier};
+use crate::model::split::Split;
 use crate::model::units::{Money, Secs};
 
 /// The first guess of a row's length where the file gives none; measured as soon as rows finish.
@@ -45,6 +46,7 @@ struct Ready<'a> {
     args: Vec<String>,
     oom: Vec<String>,
     restart_stalled: bool,
+    workers: u32,
     rows: u32,
     done: &'a RawRows,
 }
@@ -195,6 +197,14 @@ fn ready<'a>(layers: Layers<'a>, ctx: &Context<'_>, sink: &mut Sink) -> Option<R
             "describe the GPU models in [tiers.NAME], or write submit = \"queued\"",
         );
     }
+    let workers = *layers.get(|s| &s.split).unwrap_or(&1);
+    if workers > 1 && submit == SubmitMode::Placed {
+        sink.fault(
+            &dotted(&layers.deciding(|s| &s.split).key, "split"),
+            "helpers wait in Slurm's queue, and this shard in babysit's (submit = \"placed\", the default from 2 GPUs on)",
+            "write submit = \"queued\" beside it, or leave `split` out",
+        );
+    }
     let mut args = ctx.slurm_args.to_vec();
     args.extend(layers.both(|s| &s.args));
     Some(Ready {
@@ -207,6 +217,7 @@ fn ready<'a>(layers: Layers<'a>, ctx: &Context<'_>, sink: &mut Sink) -> Option<R
         args,
         oom: layers.both(|s| &s.oom),
         restart_stalled: *layers.get(|s| &s.restart_stalled).unwrap_or(&ctx.restart_stalled),
+        workers,
         rows: *layers.get(|s| &s.rows)?,
         done: layers.get(|s| &s.done)?,
     })
@@ -265,6 +276,7 @@ impl Ready<'_> {
             gpus: self.gpus,
         };
         let path = |t: &Template| path_in(ctx.base, &t.fill(&fill));
+        let log_dir = log_dir(ctx.logs, family, name);
         Shard {
             id: ShardId::new(family, name),
             index,
@@ -298,7 +310,10 @@ impl Ready<'_> {
             cap: l.get(|s| &s.cap).copied().filter(|cap| *cap > Money::ZERO),
             oom: self.oom.clone(),
             restart_stalled: self.restart_stalled,
-            log_dir: log_dir(ctx.logs, family, name),
+            split: (self.workers > 1)
+                .then(|| Split { workers: self.workers, claims: log_dir.join("rows") }),
+            helps: None,
+            log_dir,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::model::request::{RefusalClass, Submitted};
 use crate::model::state::State;
 use crate::planning::apply::{self, Said};
 use crate::planning::breaker;
-use crate::planning::event::Event;
+use crate::planning::event::{Event, What};
 use crate::planning::plan::{Action, Plan, Submit, Target};
 
 use super::Hands;
@@ -47,6 +47,14 @@ pub fn act(
                     None => hands.slurm.cancel(jobs),
                 };
                 said.answers.push((at, asked));
+            }
+            Action::FreeRows(free) => {
+                // The next cycle reads the claims again, and asks again for what is still there.
+                if let Err(error) = hands.checkpoint.free_rows(free) {
+                    let why = format!("its rows could not be given back: {error:#}");
+                    let what = What::MeasureFailed { why };
+                    events.push(Event { at: hands.now, shard: Some(free.id.clone()), what });
+                }
             }
             Action::Submit(submit) => match stop.holds(state, submit) {
                 Some(text) => apply::paused(state, submit, &text),

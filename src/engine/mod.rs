@@ -9,6 +9,7 @@ pub use tick::{Hands, Outcome, Report, dry_run, look, tick, tick_on};
 
 use crate::model::state::State;
 use crate::planning::event::Event;
+use crate::planning::plan::FreeRows;
 
 /// Where a cycle keeps what must survive it: the locked state file, or memory.
 pub trait Checkpoint {
@@ -22,6 +23,9 @@ pub trait Checkpoint {
     /// The next save may be of another instance: that of a state that was lost, whose jobs a state
     /// without any history takes up.
     fn another_instance(&mut self) {}
+    /// Claims on rows are taken away from jobs that are over: a job of the same shard may have them
+    /// next. Under the state's lock, so that nobody else does it at the same time.
+    fn free_rows(&mut self, rows: &FreeRows) -> anyhow::Result<()>;
     /// The decision journal. Losing a line loses no state, so it cannot fail a cycle.
     fn journal(&mut self, events: &[Event]);
 }

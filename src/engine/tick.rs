@@ -260,7 +260,9 @@ fn intend(hands: &mut Hands<'_>, state: &mut State, plan: &Plan) -> Result<bool,
                 apply::begin_keeping_off(state, nodes, jobs);
                 effects = true;
             }
-            Action::Cancel { .. } | Action::StopBackfill { .. } => effects = true,
+            Action::Cancel { .. } | Action::StopBackfill { .. } | Action::FreeRows(_) => {
+                effects = true;
+            }
             Action::Update { .. } => {}
         }
     }

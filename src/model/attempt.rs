@@ -128,6 +128,8 @@ pub enum Stop {
     Stalled,
     /// A pinned job that cannot start where it was sent.
     Stranded,
+    /// A pending job of a split shard that would find no row to do.
+    Unwanted,
 }
 
 /// How an attempt ended.

@@ -17,7 +17,12 @@ impl ShardId {
     /// Reads `family/shard`; `None` where it is not of that form.
     pub fn parse(text: &str) -> Option<ShardId> {
         let (family, shard) = text.split_once('/')?;
-        (is_name(family) && is_name(shard)).then(|| ShardId::new(family, shard))
+        // A helper of a shard: only babysit itself makes such names (split.rs).
+        let name = match shard.split_once('~') {
+            Some((name, n)) if n.bytes().all(|b| b.is_ascii_digit()) && !n.is_empty() => name,
+            _ => shard,
+        };
+        (is_name(family) && is_name(name)).then(|| ShardId::new(family, shard))
     }
 }
 

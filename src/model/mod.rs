@@ -12,6 +12,8 @@ pub mod observation;
 pub mod policy;
 pub mod reason;
 pub mod request;
+pub mod rows;
+pub mod split;
 pub mod state;
 pub mod survey;
 pub mod units;

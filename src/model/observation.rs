@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::cluster::{EndWord, Node, QueueJob};
 use super::id::JobId;
+use super::rows::RowClaims;
 use super::state::TakesBoth;
 use super::units::{Money, Time};
 
@@ -79,6 +80,8 @@ pub struct Measured {
     pub spent: Option<Money>,
     /// Ledger lines that are no JSON or hold no readable amount.
     pub bad_lines: u64,
+    /// Of a shard whose rows several jobs share.
+    pub claims: Option<RowClaims>,
 }
 
 /// Everything the planner is given beside policy, state and the time.

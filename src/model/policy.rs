@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use super::id::ShardId;
+use super::split::Split;
 use super::units::{Money, Secs, Tflops};
 
 /// Everything that shards.toml decides.
@@ -348,6 +349,10 @@ pub struct Shard {
     pub oom: Vec<String>,
     /// A job without a new row for far too long is ended and started again.
     pub restart_stalled: bool,
+    /// Several jobs may share its rows.
+    pub split: Option<Split>,
+    /// It is a helper of the shard with this index.
+    pub helps: Option<usize>,
     /// Folder of this shard's job output.
     pub log_dir: PathBuf,
 }

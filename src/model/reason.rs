@@ -102,6 +102,12 @@ pub enum Reason {
     FitNodesDown,
     /// A fit placement has the GPUs, but its node lacks CPUs or memory now.
     NoCpusOrMemory,
+    /// Its helpers have all of its last rows in hand.
+    RowsInHand {
+        rows: u32,
+    },
+    /// A helper, and no GPU would be idle without it.
+    NoHelpNeeded,
     /// It is submitted in this cycle.
     Submitted,
     /// Slurm refused so many of its family in a row that no more are tried.

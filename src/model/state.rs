@@ -224,6 +224,8 @@ pub struct Progress {
     pub spent: Option<Money>,
     pub bad_lines: u64,
     pub measured_at: Option<Time>,
+    /// Of a split shard: rows that jobs have begun and not finished.
+    pub begun: u32,
     /// Why the last reading failed; the numbers are then older.
     pub gap: Option<String>,
 }
@@ -317,6 +319,13 @@ impl State {
             .map(|s| known.remove(&s.id).unwrap_or_else(|| ShardRecord::new(s.id.clone(), now)))
             .collect();
         self.orphans = known.into_values().collect();
+    }
+
+    /// Helpers that Slurm has, or may have, a job of, wherever their records are.
+    pub fn busy_helpers(&self) -> Vec<&ShardRecord> {
+        let all = self.shards.iter().chain(&self.orphans);
+        all.filter(|r| matches!(r.slot, Slot::Live(_) | Slot::Submitting(_)) && r.id.is_helper())
+            .collect()
     }
 
     /// The cap in force: the shard's own, else its family's, else shards.toml's.

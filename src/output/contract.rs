@@ -108,6 +108,8 @@ pub struct ShardView {
     pub eta: Option<String>,
     pub cost: Cost,
     pub job: Option<Job>,
+    /// Other jobs that work on its rows, or wait to (`split` in shards.toml).
+    pub helpers: Vec<Helper>,
     pub reservation: Option<Reserved>,
     pub attempts: u32,
     pub failures: u32,
@@ -150,6 +152,17 @@ pub struct Job {
     pub tier: Option<String>,
     pub submitted_at: Option<String>,
     pub started_at: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Helper {
+    /// `find/s1~2`: as the journal and `usage` name it.
+    pub id: String,
+    /// `null`: its submission is not settled yet.
+    pub job: Option<Job>,
+    /// `own`, `extra` or `both`; `null` without lanes.
+    pub lane: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

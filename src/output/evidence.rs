@@ -10,6 +10,7 @@ use super::around;
 use super::format::{ago, count, dollars, one_line, per_row, secs, span};
 use super::slurm_words;
 use super::steps::steps;
+use super::table::helpers_note;
 use super::view::ShardView;
 use super::word::Word;
 
@@ -32,6 +33,10 @@ pub fn evidence(
     let mut found = Vec::new();
     let mut tell = |label, text: String| found.push(Evidence { label, text });
     tell("state", slot(view, record, now));
+    if let Some(note) = helpers_note(view) {
+        let ids: Vec<&str> = view.helpers.iter().map(|helper| helper.id.as_str()).collect();
+        tell("helpers", format!("{note}: {}", ids.join(", ")));
+    }
     if let Slot::Live(live) = &record.slot
         && live.state == JobState::Pending
         && slurm_words::is_said(&live.reason)

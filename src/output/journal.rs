@@ -54,6 +54,7 @@ pub const KINDS: [&str; 43] = [
     "lingers",
     "notified",
     "notify-failed",
+    "rows-freed",
     "person",
 ];
 
@@ -225,6 +226,13 @@ pub(super) fn sentence(what: &What, at: crate::model::units::Time) -> String {
             count(*events, "event"),
             one_line(said)
         ),
+        What::RowsFreed { rows: _, all: true } => {
+            "rows are missing though all were marked as done: all are given out again".into()
+        }
+        What::RowsFreed { rows, all: false } => format!(
+            "{} in hand of jobs that are over: given out again",
+            if *rows == 1 { "1 row was".to_owned() } else { format!("{rows} rows were") }
+        ),
         What::Person { by, did } => format!("{}, by {}", one_line(did), one_line(by)),
     }
 }
@@ -361,6 +369,7 @@ fn fields(what: &What) -> (&'static str, Value) {
         What::NotifyFailed { events, said } => {
             ("notify-failed", json!({ "events": events, "said": said }))
         }
+        What::RowsFreed { rows, all } => ("rows-freed", json!({ "rows": rows, "all": all })),
         What::Person { by, did } => ("person", json!({ "by": by, "did": did })),
     }
 }

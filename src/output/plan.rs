@@ -71,6 +71,14 @@ fn headline(action: &Action) -> String {
             count(jobs.len() as u64, "job"),
             count(*gpus, "GPU")
         ),
+        Action::FreeRows(free) if free.all => {
+            format!("give out all rows of {} again: their files are gone", free.id)
+        }
+        Action::FreeRows(free) => format!(
+            "give {} of {} out again, whose jobs are over",
+            count(free.rows.len() as u64, "row"),
+            free.id
+        ),
         Action::Cancel { why, jobs } => {
             let why = match why {
                 Stop::OverCap => "cost cap reached",
@@ -78,6 +86,7 @@ fn headline(action: &Action) -> String {
                 Stop::Twin => "second job of one shard",
                 Stop::Stalled => "no new row for too long",
                 Stop::Stranded => "cannot start where it was sent",
+                Stop::Unwanted => "would find no row to do",
             };
             format!("cancel {} ({why}): {}", count(jobs.len() as u64, "job"), names(jobs))
         }
@@ -104,6 +113,13 @@ pub fn json(plan: &Plan, commands: &[Vec<String>]) -> Value {
                 return json!({
                     "kind": kind, "shards": [], "node": node, "gpus": gpus,
                     "jobs": jobs.iter().map(|job| job.0).collect::<Vec<_>>(), "commands": lines,
+                });
+            }
+            Action::FreeRows(free) => {
+                return json!({
+                    "kind": kind, "shards": [free.id.to_string()], "jobs": [],
+                    "rows": free.rows.iter().map(|claim| claim.row).collect::<Vec<_>>(),
+                    "all": free.all, "commands": lines,
                 });
             }
             Action::Update { jobs, .. } | Action::Cancel { jobs, .. } => jobs,

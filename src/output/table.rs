@@ -8,7 +8,7 @@ use super::layout::{Cell, Columns, Side, wrap};
 use super::paint::{Paint, Tone};
 use super::spark::{Spark, spark};
 use super::steps::{Step, steps};
-use super::view::{KeptOut, LastTick, LeftOver, ShardView, Status, Totals};
+use super::view::{Helper, KeptOut, LastTick, LeftOver, ShardView, Status, Totals};
 use super::why;
 use super::word::Word;
 
@@ -161,9 +161,31 @@ pub(super) fn shard_lines(sorted: &[&ShardView], look: &Look) -> String {
     let room = look.width.map_or(usize::MAX, |width| columns.room_for_last(width));
     for (shard, row) in sorted.iter().zip(&mut columns.rows) {
         let tone = if shard.needs_person { Tone::Bad } else { faint_when_done(shard) };
-        row.push(Cell::tone(reason_text(shard, room, look.now), tone));
+        let note = helpers_note(shard).map_or(String::new(), |note| format!(" ({note})"));
+        let left = room.saturating_sub(note.chars().count());
+        row.push(Cell::tone(reason_text(shard, left, look.now) + &note, tone));
     }
     columns.render(look.width, look.paint)
+}
+
+/// `+2 helpers in extra, 1 waits`
+pub fn helpers_note(shard: &ShardView) -> Option<String> {
+    let runs = |helper: &&Helper| helper.job.as_ref().is_some_and(|job| job.started_at.is_some());
+    let running: Vec<&Helper> = shard.helpers.iter().filter(runs).collect();
+    let waiting = shard.helpers.len() - running.len();
+    let mut lanes: Vec<&str> = running.iter().filter_map(|helper| helper.lane).collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    let place =
+        if lanes.is_empty() { String::new() } else { format!(" in {}", lanes.join(" and ")) };
+    match (running.len(), waiting) {
+        (0, 0) => None,
+        (0, waiting) => Some(format!("{} waiting", count(waiting as u64, "helper"))),
+        (running, 0) => Some(format!("+{}{place}", count(running as u64, "helper"))),
+        (running, waiting) => {
+            Some(format!("+{}{place}, {waiting} waiting", count(running as u64, "helper")))
+        }
+    }
 }
 
 /// The sentence where there is room for it, else the few words.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::model::caution::NodeMarks;
 use crate::model::cluster::JobState;
 use crate::model::notice::{Delivery, DeliveryEnd};
-use crate::model::policy::{Policy, Shard};
+use crate::model::policy::{Lane, Policy, Shard};
 use crate::model::reason::Reason;
 use crate::model::state::{Live, Reservation, ShardRecord, Slot, State, TickOutcome, TickRecord};
 use crate::model::units::{Money, Time, Usage};
@@ -36,9 +36,12 @@ pub fn status(
     wanted: impl Fn(usize, Word) -> bool,
 ) -> Status {
     let prices = prices(policy, state);
+    let helping = state.busy_helpers();
     let mut shards = Vec::new();
-    for (i, (shard, record)) in policy.shards.iter().zip(&state.shards).enumerate() {
-        let view = shard_view(policy, state, figures, i, shard, record, prices[i], now);
+    let pairs = policy.shards.iter().take(policy.named()).zip(&state.shards);
+    for (i, (shard, record)) in pairs.enumerate() {
+        let helpers = helping.iter().filter(|r| r.id.helps(&shard.id)).map(|r| helper(r)).collect();
+        let view = shard_view(policy, state, figures, i, (shard, record, helpers), prices[i], now);
         if wanted(i, view.state) {
             shards.push(view);
         }
@@ -63,7 +66,15 @@ pub fn status(
             let trouble = notify::trouble(last, hook, now);
             Notified { at: iso(*at), events: *events, outcome, reason, trouble }
         }),
-        left_over: state.orphans.iter().filter_map(left_over).collect(),
+        left_over: state
+            .orphans
+            .iter()
+            .filter(|record| {
+                !record.id.is_helper()
+                    || !policy.shards.iter().any(|shard| record.id.helps(&shard.id))
+            })
+            .filter_map(left_over)
+            .collect(),
     }
 }
 
@@ -112,14 +123,15 @@ fn shard_view(
     state: &State,
     figures: &Figures,
     i: usize,
-    shard: &Shard,
-    record: &ShardRecord,
+    (shard, record, helpers): (&Shard, &ShardRecord, Vec<Helper>),
     price: Option<f64>,
     now: Time,
 ) -> ShardView {
     let reason = figures.reasons[i].clone();
     let state_word = word::of(record, figures.done[i], &reason);
     let running = record.live().is_some_and(|live| live.state == JobState::Running);
+    let at_work = |helper: &&Helper| helper.job.as_ref().is_some_and(|j| j.started_at.is_some());
+    let workers = usize::from(running) + helpers.iter().filter(at_work).count();
     let seconds_per_row = figures.lpt.seconds_per_row[i];
     let eta = figures.etas[i];
     ShardView {
@@ -133,8 +145,8 @@ fn shard_view(
         needs_person: word::needs_person(state_word, record, &reason),
         gpus: shard.gpus,
         rows: Rows { done: record.progress.rows.min(shard.rows), total: shard.rows },
-        rows_per_hour: if running && seconds_per_row > 0.0 {
-            3600.0 / seconds_per_row
+        rows_per_hour: if workers > 0 && seconds_per_row > 0.0 {
+            workers as f64 * 3600.0 / seconds_per_row
         } else {
             0.0
         },
@@ -144,6 +156,7 @@ fn shard_view(
         eta: eta.map(|eta| iso(now + secs(eta.seconds))),
         cost: cost(record, price, state.cap_of(&shard.id, shard.cap), figures.done[i], shard.rows),
         job: record.live().map(job),
+        helpers,
         reservation: record.reservation.as_ref().map(reserved),
         attempts: record.attempts,
         failures: record.failures,
@@ -230,6 +243,16 @@ fn job(live: &Live) -> Job {
     }
 }
 
+fn helper(record: &ShardRecord) -> Helper {
+    let lane = match &record.slot {
+        Slot::Live(live) => live.lane,
+        Slot::Submitting(intent) => intent.attempt.lane,
+        Slot::Free | Slot::Settling(_) => None,
+    };
+    let job = record.live().map(job);
+    Helper { id: record.id.to_string(), job, lane: lane.map(Lane::word) }
+}
+
 fn reserved(reservation: &Reservation) -> Reserved {
     let Reservation { pin, gpus, since, accrued_at: _, gpu_seconds: _ } = reservation;
     Reserved { node: pin.node.clone(), tier: pin.tier.clone(), gpus: *gpus, since: iso(*since) }
@@ -241,6 +264,15 @@ pub(super) fn labs(policy: &Policy, state: &State) -> Vec<LabView> {
     for (shard, record) in policy.shards.iter().zip(&state.shards) {
         let gpus = running.entry(&shard.lab).or_default();
         if let Some(live) = record.live().filter(|live| live.state.holds_gpus()) {
+            *gpus += live.attempt.gpus;
+        }
+    }
+    // Those of helpers are their lab's too, wherever their records are.
+    for record in state.busy_helpers() {
+        let counted = policy.shards.iter().any(|shard| shard.id == record.id);
+        let live = record.live().filter(|live| live.state.holds_gpus() && !counted);
+        let gpus = running.get_mut(record.lab.as_str());
+        if let (Some(live), Some(gpus)) = (live, gpus) {
             *gpus += live.attempt.gpus;
         }
     }

@@ -129,6 +129,11 @@ pub fn sentence(reason: &Reason, now: Time) -> String {
         Reason::NoCpusOrMemory => {
             "GPUs for it are free, but their node lacks the CPUs or the memory it asks for.".into()
         }
+        Reason::RowsInHand { rows } => format!(
+            "Its last {} in hand with its helpers: a job of its own would find none to do.",
+            if *rows == 1 { "row is".to_owned() } else { format!("{rows} rows are") }
+        ),
+        Reason::NoHelpNeeded => "Its shard needs no help now, or other shards wait.".into(),
         Reason::Submitted => "Just submitted to Slurm.".into(),
         Reason::BreakerOpen { refused, said } => format!(
             "Not tried: Slurm refused {} of its family in a row, the last one with: {}",
@@ -233,6 +238,8 @@ pub fn short(reason: &Reason, now: Time) -> String {
         Reason::QueueWait { rank, .. } => format!("{} in line", ordinal(*rank)),
         Reason::FitNodesDown => "nodes down".into(),
         Reason::NoCpusOrMemory => "no CPUs/memory".into(),
+        Reason::RowsInHand { .. } => "with its helpers".into(),
+        Reason::NoHelpNeeded => "not needed".into(),
         Reason::Submitted => "just submitted".into(),
         Reason::BreakerOpen { .. } => "family refused".into(),
         Reason::Stalled { since, .. } => {
@@ -276,6 +283,8 @@ pub fn code(reason: &Reason) -> &'static str {
         Reason::QueueWait { .. } => "queue-wait",
         Reason::FitNodesDown => "fit-nodes-down",
         Reason::NoCpusOrMemory => "no-cpus-or-memory",
+        Reason::RowsInHand { .. } => "rows-in-hand",
+        Reason::NoHelpNeeded => "no-help-needed",
         Reason::Submitted => "submitted",
         Reason::BreakerOpen { .. } => "family-refused",
         Reason::Stalled { .. } => "stalled",

@@ -93,6 +93,8 @@ mod tests {
         };
         let shard = Shard {
             restart_stalled: false,
+            split: None,
+            helps: None,
             id: ShardId::new("a", "s0"),
             index: 0,
             lab: "BCG".to_owned(),

@@ -160,7 +160,8 @@ pub fn verify(
                 }
             }
             Action::Update { purpose: Purpose::Order | Purpose::Detour(_), .. }
-            | Action::Submit(_) => {}
+            | Action::Submit(_)
+            | Action::FreeRows(_) => {}
         }
     }
     events

@@ -56,7 +56,7 @@ pub fn violations(policy: &Policy, state: &State, plan: &Plan) -> Vec<String> {
                     }
                 }
             }
-            Action::Cancel { .. } | Action::StopBackfill { .. } => {}
+            Action::Cancel { .. } | Action::StopBackfill { .. } | Action::FreeRows(_) => {}
         }
     }
     found

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use crate::model::cluster::Usable;
 use crate::model::observation::Observation;
 use crate::model::policy::Policy;
-use crate::model::state::{Gate, Slot, State};
+use crate::model::state::{Gate, ShardRecord, Slot, State};
 
 use super::lpt::Lpt;
 use super::measure::is_done;
@@ -64,7 +64,12 @@ pub fn etas(policy: &Policy, state: &State, lpt: &Lpt) -> Vec<Option<Eta>> {
     let mut etas = vec![None; policy.shards.len()];
     let mut running = Vec::new();
     let mut waiting = Vec::new();
-    for (i, shard) in policy.shards.iter().enumerate() {
+    // Each takes its part of the rows that are left; together they have as many GPUs less for others.
+    let helping = state.busy_helpers();
+    let helping: Vec<&ShardRecord> =
+        helping.into_iter().filter(|r| r.live().is_some_and(|l| l.started.is_some())).collect();
+    let helpers = |i: usize| helping.iter().filter(|r| r.id.helps(&policy.shards[i].id)).count();
+    for (i, shard) in policy.shards.iter().enumerate().take(policy.named()) {
         let record = &state.shards[i];
         let stopped = record.over_cap.is_some()
             || matches!(
@@ -74,6 +79,8 @@ pub fn etas(policy: &Policy, state: &State, lpt: &Lpt) -> Vec<Option<Eta>> {
         match &record.slot {
             _ if is_done(shard, record) => {}
             Slot::Live(live) if live.started.is_some() => running.push(i),
+            // Its own job waits, and it goes on.
+            _ if helpers(i) > 0 => running.push(i),
             Slot::Live(_) | Slot::Submitting(_) => waiting.push(i),
             Slot::Free | Slot::Settling(_) if !stopped => waiting.push(i),
             Slot::Free | Slot::Settling(_) => {}
@@ -81,7 +88,11 @@ pub fn etas(policy: &Policy, state: &State, lpt: &Lpt) -> Vec<Option<Eta>> {
     }
     lpt.sort(policy, &mut waiting, |i| *i);
     let widest = waiting.iter().map(|&i| policy.shards[i].gpus).max().unwrap_or(1);
-    let busy: u32 = running.iter().map(|&i| policy.shards[i].gpus).sum();
+    let runs = |i: usize| state.shards[i].live().is_some_and(|live| live.started.is_some());
+    let own_gpus = |i: usize| if runs(i) { policy.shards[i].gpus } else { 0 };
+    let helpers_gpus: u32 =
+        helping.iter().filter_map(|r| r.live()).map(|live| live.attempt.gpus).sum();
+    let busy = running.iter().map(|&i| own_gpus(i)).sum::<u32>().saturating_add(helpers_gpus);
     // Before the first cycle nothing of the cluster is known but the size of own.
     let own = policy.lanes.as_ref().and_then(|lanes| lanes.own_gpus).unwrap_or(0);
     let hand = if state.last_tick.is_none() { own } else { state.learned.gpus_at_hand };
@@ -89,7 +100,8 @@ pub fn etas(policy: &Policy, state: &State, lpt: &Lpt) -> Vec<Option<Eta>> {
     // Moments (in milliseconds, so that they can be ordered) at which one GPU gets free.
     let mut free: BinaryHeap<Reverse<u64>> = (0..idle).map(|_| Reverse(0)).collect();
     let mut put = |i: usize, start: f64, free: &mut BinaryHeap<Reverse<u64>>| {
-        let seconds = start + lpt.remaining[i];
+        let workers = helpers(i) + usize::from(helpers(i) == 0 || runs(i));
+        let seconds = start + lpt.remaining[i] / workers as f64;
         etas[i] = Some(Eta { seconds, guess: !lpt.measured[i] });
         let at = Reverse((seconds * 1000.0) as u64);
         free.extend((0..policy.shards[i].gpus).map(|_| at));

@@ -204,6 +204,12 @@ pub enum What {
         events: u32,
         said: String,
     },
+    /// Rows of a split shard that jobs had begun which are over: they are given out again. `all`:
+    /// also those marked as done, whose files are gone.
+    RowsFreed {
+        rows: u32,
+        all: bool,
+    },
     /// What a person asked for by a command, and what was done about it.
     Person {
         by: String,

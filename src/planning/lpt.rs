@@ -94,8 +94,18 @@ impl<'a> Work<'a> {
                 }
             }
         }
+        for (i, shard) in policy.shards.iter().enumerate().skip(policy.named()) {
+            if let Some(helped) = shard.helps {
+                lpt.seconds_per_row[i] = lpt.seconds_per_row[helped];
+                lpt.measured[i] = lpt.measured[helped];
+            }
+        }
         lpt.remaining =
             rows.iter().zip(&lpt.seconds_per_row).map(|(rows, each)| rows * each).collect();
+        // Of helpers: what there would be for each worker, were this one the last to come.
+        for (i, shard) in policy.shards.iter().enumerate().skip(policy.named()) {
+            lpt.remaining[i] /= f64::from(shard.id.helper_number().unwrap_or(1));
+        }
         lpt
     }
 }

@@ -6,6 +6,7 @@ use crate::model::state::{Finished, Mark, Progress, ShardRecord, Slot, State};
 use crate::model::units::{GpuSeconds, Money, Secs, Time};
 
 use super::event::{Event, What};
+use super::helpers;
 
 /// Takes the readings into the records. A failed reading keeps the older numbers.
 pub fn measure(
@@ -17,23 +18,25 @@ pub fn measure(
 ) {
     for (i, (shard, record)) in policy.shards.iter().zip(&mut state.shards).enumerate() {
         let reading = seen.progress.get(i).and_then(Option::as_ref);
-        measure_one(shard, record, reading, now, events);
+        measure_one(shard, record, &[], reading, now, events);
     }
 }
 
-/// Takes the reading of one shard into its record; `None`: it was not read in this cycle.
+/// Takes the reading of one shard into its record; `None`: it was not read in this cycle. `helpers`:
+/// what else works on its rows.
 pub fn measure_one(
     shard: &Shard,
     record: &mut ShardRecord,
+    helpers: &[ShardRecord],
     reading: Option<&Seen<Measured>>,
     now: Time,
     events: &mut Vec<Event>,
 ) {
     if let Some(reading) = reading {
-        take(record, reading, now, events);
+        take(record, helpers, reading, now, events);
     }
     if let Some(CostIn::GpuHour(price)) = shard.cost {
-        record.progress.spent = Some(run_cost(record, shard, price, now));
+        record.progress.spent = Some(run_cost(record, shard, helpers, price, now));
     }
     let all = record.progress.rows >= shard.rows;
     if all && record.finished.is_none_or(|f| f.rows < shard.rows) {
@@ -43,7 +46,13 @@ pub fn measure_one(
     }
 }
 
-fn take(record: &mut ShardRecord, reading: &Seen<Measured>, now: Time, events: &mut Vec<Event>) {
+fn take(
+    record: &mut ShardRecord,
+    helpers: &[ShardRecord],
+    reading: &Seen<Measured>,
+    now: Time,
+    events: &mut Vec<Event>,
+) {
     let mut tell = |record: &ShardRecord, what| {
         events.push(Event { at: now, shard: Some(record.id.clone()), what });
     };
@@ -66,14 +75,15 @@ fn take(record: &mut ShardRecord, reading: &Seen<Measured>, now: Time, events: &
         spent: measured.spent.or(record.progress.spent),
         bad_lines: measured.bad_lines,
         measured_at: Some(now),
+        begun: measured.claims.as_ref().map_or(0, |claims| claims.begun.len() as u32),
         gap: None,
     };
-    pace(record, now);
+    pace(record, helpers, now);
 }
 
 /// Seconds per row: running time between new rows, summed over all attempts. Time in the queue
 /// is not in it, the start of a run is.
-fn pace(record: &mut ShardRecord, now: Time) {
+fn pace(record: &mut ShardRecord, helpers: &[ShardRecord], now: Time) {
     let rows = record.progress.rows;
     let (mark, from, until) = match &mut record.slot {
         Slot::Live(live) => match live.started {
@@ -86,10 +96,13 @@ fn pace(record: &mut ShardRecord, now: Time) {
         },
         Slot::Free | Slot::Submitting(_) => return,
     };
-    let last = mark.get_or_insert(Mark { rows: from.0, at: from.1 });
+    // Rows that came before the first look at this run may be those of helpers.
+    let first = if helpers.is_empty() { from } else { (rows, until) };
+    let last = mark.get_or_insert(Mark { rows: first.0, at: first.1 });
     if rows > last.rows {
+        let worked = until.since(last.at).0 + helpers::worked(helpers, last.at, until).0;
         record.pace.rows = record.pace.rows.saturating_add(rows - last.rows);
-        record.pace.time = Secs(record.pace.time.0.saturating_add(until.since(last.at).0));
+        record.pace.time = Secs(record.pace.time.0.saturating_add(worked));
         *last = Mark { rows, at: until };
     } else if rows < last.rows {
         *last = Mark { rows, at: until };
@@ -97,12 +110,21 @@ fn pace(record: &mut ShardRecord, now: Time) {
 }
 
 /// What the runs so far cost at a price per GPU-hour.
-fn run_cost(record: &ShardRecord, shard: &Shard, price: Money, now: Time) -> Money {
-    let mut ran = record.ran;
-    if let Slot::Live(live) = &record.slot
-        && let Some(started) = live.started
-    {
-        ran += GpuSeconds::of(live.attempt.gpus.max(shard.gpus), now.since(started));
+fn run_cost(
+    record: &ShardRecord,
+    shard: &Shard,
+    helpers: &[ShardRecord],
+    price: Money,
+    now: Time,
+) -> Money {
+    let mut ran = GpuSeconds::default();
+    for record in std::iter::once(record).chain(helpers) {
+        ran += record.ran;
+        if let Slot::Live(live) = &record.slot
+            && let Some(started) = live.started
+        {
+            ran += GpuSeconds::of(live.attempt.gpus.max(shard.gpus), now.since(started));
+        }
     }
     Money((i128::from(ran.0) * i128::from(price.0) / 3600).min(i128::from(i64::MAX)) as i64)
 }

@@ -23,6 +23,7 @@ pub mod event;
 pub mod exclude;
 pub mod fit;
 pub mod guard;
+pub mod helpers;
 pub mod kept_off;
 pub mod known_gpus;
 pub mod lpt;
@@ -47,6 +48,7 @@ pub mod records;
 pub mod reservation;
 pub mod retry;
 pub mod roster;
+pub mod row_claims;
 pub mod shadow;
 pub mod stall;
 pub mod stranded;
@@ -96,7 +98,7 @@ pub fn plan_with(
     own_share::note(state, now);
 
     let records = records::bring_up(policy, state, seen, roster, now, events);
-    let Records { twins, over_cap, cancelled, stalled, census, lpt } = records;
+    let Records { twins, over_cap, cancelled, stalled, mut census, lpt } = records;
     orphans::follow(policy, state, seen, now, events);
     turnover::count_starts(state, events);
 
@@ -105,6 +107,10 @@ pub fn plan_with(
     cancel(state, me, Stop::OverCap, over_cap, &mut plan);
     cancel(state, me, Stop::Twin, twins, &mut plan);
     cancel(state, me, Stop::Stalled, stalled, &mut plan);
+
+    plan.actions.extend(row_claims::review(policy, state, seen, roster, now, &mut plan.events));
+    let helpers = helpers::review(policy, state, &mut census, &lpt, &seen.cluster);
+    cancel(state, me, Stop::Unwanted, helpers.unwanted, &mut plan);
 
     let moment = Moment { policy, cluster: &seen.cluster, now, seed };
     let dispatched = place(&moment, state, &census, &mut plan);
@@ -185,10 +191,17 @@ pub fn plan_with(
     for (shard, reason) in dispatched.waits {
         waits[shard] = Some(reason);
     }
+    for (shard, rows) in helpers.in_hand {
+        waits[shard] = Some(Reason::RowsInHand { rows });
+    }
     for (i, shard) in policy.shards.iter().enumerate() {
         let record = &mut state.shards[i];
         let place = reason::Place { seat: seat_of[i], rank: rank[i], of };
         if waits[i].is_none() && !submitted[i] && reason::still_pends(record, place) {
+            continue;
+        }
+        if shard.helps.is_some() && record.slot == Slot::Free && !submitted[i] {
+            record.why = reason::standing(shard, record).unwrap_or(Reason::NoHelpNeeded);
             continue;
         }
         let why = match waits[i].take() {

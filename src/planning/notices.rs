@@ -149,7 +149,11 @@ pub struct Standstill {
 /// `None`: some shard can still make progress by itself.
 pub fn standstill(policy: &Policy, state: &State) -> Option<Standstill> {
     let mut end = Standstill { done: 0, not_done: 0 };
-    for (shard, record) in policy.shards.iter().zip(&state.shards) {
+    let named = policy.named();
+    if state.shards.iter().skip(named).any(|helper| helper.slot != Slot::Free) {
+        return None;
+    }
+    for (shard, record) in policy.shards.iter().take(named).zip(&state.shards) {
         match rest(shard, record)? {
             true => end.done += 1,
             false => end.not_done += 1,

@@ -204,6 +204,8 @@ impl Waiting {
 /// Puts those who wait in the order in which they are parked.
 pub fn sort(policy: &Policy, lpt: &Lpt, waiting: &mut Vec<Waiting>) {
     lpt.sort(policy, waiting, |w| w.shard);
+    // What of own there is to give is for shards first.
+    waiting.sort_by_key(|w| policy.shards[w.shard].helps.is_some());
     if policy.rules.lanes.park == Park::Oldest {
         // A stable sort: what nobody has submitted yet comes last, in the order above.
         waiting.sort_by_key(|w| (w.job.is_none(), w.submitted, w.job));
@@ -307,7 +309,9 @@ pub fn order(
     const MARGIN: u64 = 10;
     let mut wanted: Vec<(i64, Target)> = Vec::new();
     let mut above: Option<(u64, JobId, f64)> = None;
-    for seat in seats.iter().filter(|seat| seat.lane == lane) {
+    // A nice value is for good, so helpers have none: it would put them behind everybody who comes.
+    let named = |seat: &&Seat| seat.lane == lane && !state.shards[seat.shard].id.is_helper();
+    for seat in seats.iter().filter(named) {
         let record = &state.shards[seat.shard];
         let Some(live) = record.live().filter(|live| live.lane == Some(lane)) else {
             continue;

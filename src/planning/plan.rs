@@ -1,8 +1,11 @@
 //! The plan as data: complete, so that whoever carries it out decides nothing.
 
+use std::path::PathBuf;
+
 use crate::model::id::{JobId, ShardId};
 use crate::model::policy::Lane;
 use crate::model::request::{Change, Request};
+use crate::model::rows::RowClaim;
 use crate::model::state::{Attempt, Stop};
 
 use super::event::{Event, What};
@@ -33,6 +36,8 @@ pub enum Action {
         jobs: Vec<JobId>,
         command: Option<String>,
     },
+    /// Rows of a split shard whose owners are over may be taken again.
+    FreeRows(Box<FreeRows>),
     Submit(Box<Submit>),
 }
 
@@ -54,6 +59,16 @@ pub struct Target {
     pub shard: usize,
     pub id: ShardId,
     pub job: JobId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FreeRows {
+    pub id: ShardId,
+    /// The folder of the claims.
+    pub claims: PathBuf,
+    pub rows: Vec<RowClaim>,
+    /// Those that are marked as done as well.
+    pub all: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +107,7 @@ impl Action {
             Action::Update { purpose: Purpose::KeepOff(_), .. } => "keep-off",
             Action::StopBackfill { .. } => "stop-backfill",
             Action::Cancel { .. } => "cancel",
+            Action::FreeRows(_) => "free-rows",
         }
     }
 }

@@ -83,8 +83,14 @@ pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time)
                 true
             }
         };
-        if measure {
-            asked.measure.push(i);
+        match policy.shards[i].helps {
+            None if measure => asked.measure.push(i),
+            None => {}
+            // Its rows are its shard's, whose files tell of both.
+            Some(helped) if record.slot != Slot::Free && !asked.measure.contains(&helped) => {
+                asked.measure.push(helped);
+            }
+            Some(_) => {}
         }
     }
     asked

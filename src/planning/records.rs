@@ -6,13 +6,14 @@
 
 use crate::model::observation::Observation;
 use crate::model::policy::Policy;
-use crate::model::state::{State, cap_among};
+use crate::model::state::{ShardRecord, State, cap_among};
 use crate::model::units::Time;
 
 use super::bad_nodes;
 use super::caps;
 use super::census::Census;
 use super::event::Event;
+use super::helpers;
 use super::lpt::{Lpt, Work};
 use super::measure;
 use super::plan::Target;
@@ -49,10 +50,20 @@ pub fn bring_up(
     let mut census = Census::default();
     let mut work = Work::of(policy.shards.len());
     let State { shards, labs, caps, caution, .. } = state;
-    for (i, (shard, record)) in policy.shards.iter().zip(shards).enumerate() {
+    let named = policy.named();
+    let at = named.min(shards.len());
+    let (own, helping) = shards.split_at_mut(at);
+    // First, since what their jobs did is in the pace and the money of the shards they help.
+    for (i, record) in (named..).zip(&mut *helping) {
+        shown.bring_up(i, record, labs, events, &mut twins);
+    }
+    let mut rest: &[ShardRecord] = helping;
+    for (i, (shard, record)) in policy.shards.iter().zip(&mut *own).enumerate() {
         shown.bring_up(i, record, labs, events, &mut twins);
         let reading = seen.progress.get(i).and_then(Option::as_ref);
-        measure::measure_one(shard, record, reading, now, &mut measured);
+        let helpers;
+        (helpers, rest) = rest.split_at(shard.helpers().min(rest.len()));
+        measure::measure_one(shard, record, helpers, reading, now, &mut measured);
         retry::judge(policy, seen, i, record, &mut caution.nodes, now, &mut judged);
         let cap = cap_among(caps, &shard.id, shard.cap);
         over_cap.extend(caps::cap_one(i, shard, record, cap, now, &mut capped));
@@ -60,6 +71,17 @@ pub fn bring_up(
         if stall::may_stall(record) {
             running.push(i);
         }
+        census.add(i, shard, record, caution);
+        work.add(shard, record);
+    }
+    for (i, record) in (named..).zip(&mut *helping) {
+        let shard = &policy.shards[i];
+        let Some(helped) = shard.helps.and_then(|helped| own.get(helped)) else { continue };
+        helpers::follow(record, helped, seen.progress.get(i).and_then(Option::as_ref));
+        retry::judge(policy, seen, i, record, &mut caution.nodes, now, &mut judged);
+        let live = record.live().map(|live| Target::new(i, &record.id, live.job));
+        over_cap.extend(live.filter(|_| record.over_cap.is_some()));
+        cancelled.extend(retry::cancelled_but_live(i, record));
         census.add(i, shard, record, caution);
         work.add(shard, record);
     }

@@ -13,6 +13,7 @@ use crate::model::units::{Secs, Time};
 
 use super::bad_nodes::{self, Blame, Marks};
 use super::event::{Event, What};
+use super::helpers;
 use super::measure::is_done;
 use super::oom;
 use super::plan::Target;
@@ -39,12 +40,13 @@ pub fn judge(
     let shard = &policy.shards[i];
     let mut marks = Marks { nodes, cluster: &seen.cluster.nodes, rules: &policy.rules, now };
     let log = seen.log_of(i);
-    let verdict = verdict(record, end, shard, &policy.rules, log, now);
+    let own = helpers::own_rows(seen, shard, i, end);
+    let new_rows = own.unwrap_or(record.progress.rows.saturating_sub(end.rows_before));
+    let verdict = verdict(record, end, shard, new_rows, &policy.rules, log, now);
     if verdict == Verdict::Wait {
         return;
     }
     let tell = |record: &ShardRecord, what| Event { at: now, shard: Some(record.id.clone()), what };
-    let new_rows = record.progress.rows.saturating_sub(end.rows_before);
     events.push(tell(record, What::Ended { job: end.job, how: end.how, new_rows }));
     let end = end.clone();
     record.slot = Slot::Free;
@@ -64,6 +66,10 @@ pub fn judge(
             record.failures = 0;
             marks.confirm(record, &end);
         }
+        // Nobody is asked about a helper, which does no work of its own.
+        Verdict::CancelledByOther if shard.helps.is_some() => {
+            events.push(rest(record, LONGEST_BACKOFF, now));
+        }
         Verdict::CancelledByOther => {
             let why = HeldWhy::JobCancelled { job: end.job, by: end.cancelled_by };
             events
@@ -82,13 +88,22 @@ pub fn judge(
             Blame::Shard => {
                 marks.take_back(record);
                 record.failures += 1;
-                if let Some(what) = punish(record, &end, &policy.rules, log, now) {
+                if shard.helps.is_some() && record.failures >= policy.rules.max_failures {
+                    events.push(rest(record, LONGEST_BACKOFF, now));
+                } else if let Some(what) = punish(record, &end, &policy.rules, log, now) {
                     events.push(tell(record, what));
                 }
             }
         },
     }
     record.last_end = Some(end);
+}
+
+fn rest(record: &mut ShardRecord, length: Secs, now: Time) -> Event {
+    let until = now + length;
+    record.gate = Gate::Backoff { until };
+    let what = What::BackedOff { until, failures: record.failures };
+    Event { at: now, shard: Some(record.id.clone()), what }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +125,7 @@ fn verdict(
     record: &ShardRecord,
     end: &End,
     shard: &Shard,
+    new_rows: u32,
     rules: &Rules,
     log: &str,
     now: Time,
@@ -133,7 +149,12 @@ fn verdict(
     if oom::is_gpu_oom(shard, end, log) {
         return Verdict::GpuOutOfMemory;
     }
-    let gained = record.progress.rows > end.rows_before;
+    // Others have every row that is left: it had nothing more to do.
+    let none_left = shard.split.is_some() && helpers::not_begun(shard, record) == 0;
+    if none_left && word == Some(EndWord::Completed) && record.progress.begun > 0 {
+        return Verdict::Free;
+    }
+    let gained = new_rows > 0;
     let settled = now.since(end.seen_at) >= rules.settle;
     // A program that says it is finished and is not may have files on their way. So may one that
     // brought nothing; one that failed after new rows just goes on.

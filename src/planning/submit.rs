@@ -80,10 +80,10 @@ pub fn request(
         _ => LaneSpec::default(),
     };
     let cap = state.cap_of(&spec.id, spec.cap);
-    let env = [
+    let mut env = vec![
         ("PROJECT", policy.project.clone()),
         ("FAMILY", spec.id.family.clone()),
-        ("SHARD", spec.id.shard.clone()),
+        ("SHARD", spec.id.shard_helped().to_owned()),
         ("SHARD_INDEX", spec.index.to_string()),
         ("ATTEMPT", number.to_string()),
         ("ROWS", spec.rows.to_string()),
@@ -91,6 +91,11 @@ pub fn request(
         ("GPUS", spec.gpus.to_string()),
         ("TIER", tier.map_or(String::new(), |tier| tier.name.clone())),
     ];
+    if let Some(split) = &spec.split {
+        env.push(("ROW_CLAIMS", split.claims.display().to_string()));
+        env.push(("ROW_CLAIMANT", token.comment.clone()));
+        env.push(("HELPER", spec.id.helper_number().map_or(String::new(), |n| n.to_string())));
+    }
     let request = Request {
         token: token.clone(),
         qos: lane_spec.qos,

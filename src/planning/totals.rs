@@ -17,7 +17,7 @@ const EVERY: Secs = Secs::minutes(10);
 pub fn totals(policy: &Policy, state: &State, seen: &Observation, now: Time) -> Option<Event> {
     let stretch = |at: Time| at.0.div_euclid(EVERY.0);
     let fresh = state.last_tick.as_ref().is_none_or(|tick| stretch(tick.at) != stretch(now));
-    let pairs = || policy.shards.iter().zip(&state.shards);
+    let pairs = || policy.shards.iter().take(policy.named()).zip(&state.shards);
     let last = || {
         pairs().any(|(_, record)| record.finished.is_some_and(|f| f.at == now))
             && state.last_tick.as_ref().is_none_or(|tick| tick.at != now)

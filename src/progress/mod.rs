@@ -11,6 +11,7 @@ mod log;
 mod open;
 mod pattern;
 mod row;
+mod row_claims;
 mod timely;
 
 #[cfg(test)]
@@ -103,7 +104,12 @@ impl Files {
             }
             None => Reading::default(),
         };
+        let claims = match &shard.split {
+            Some(split) => Some(row_claims::read(&split.claims, shard.rows)?),
+            None => None,
+        };
         Ok(Measured {
+            claims,
             rows: u32::try_from(rows.rows).unwrap_or(u32::MAX),
             spent: money.spent.or(rows.spent),
             bad_lines: rows.bad.saturating_add(money.bad),

@@ -60,6 +60,8 @@ pub(super) fn shard(name: &str, done: RowsIn, cost: Option<CostIn>) -> Shard {
         cap: None,
         oom: Vec::new(),
         restart_stalled: false,
+        split: None,
+        helps: None,
         log_dir: PathBuf::from("/"),
     }
 }
@@ -474,10 +476,10 @@ fn a_cycle_in_which_nothing_changed_keeps_no_new_cache() {
     append(&rows, "{\"row_id\": 1, \"cost_usd\": 0.5}\n{\"row_id\": 1, \"cost_usd\": 0.5}\ntorn\n");
     append(&money, "{\"cost_usd\": 2}\n{\"cost_usd\": null}\n");
     let expected = [
-        Measured { rows: 1, spent: Some(dollars(1.0)), bad_lines: 1 },
-        Measured { rows: 2, spent: Some(dollars(2.0)), bad_lines: 2 },
-        Measured { rows: 1, spent: None, bad_lines: 1 },
-        Measured { rows: 0, spent: Some(Money::ZERO), bad_lines: 0 },
+        Measured { rows: 1, spent: Some(dollars(1.0)), bad_lines: 1, claims: None },
+        Measured { rows: 2, spent: Some(dollars(2.0)), bad_lines: 2, claims: None },
+        Measured { rows: 1, spent: None, bad_lines: 1, claims: None },
+        Measured { rows: 0, spent: Some(Money::ZERO), bad_lines: 0, claims: None },
     ]
     .map(Ok);
     let mut files = Files::new(Some(b"no cache at all"));

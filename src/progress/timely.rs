@@ -255,7 +255,7 @@ mod tests {
                 if shard.id.shard == self.at {
                     assert!(self.never.recv().is_err(), "nobody sends");
                 }
-                tell(place, Ok(Measured { rows: 7, spent: None, bad_lines: 0 }));
+                tell(place, Ok(Measured { rows: 7, spent: None, bad_lines: 0, claims: None }));
             }
         }
         fn log_tail(&mut self, _: &Shard, _: JobId, _: usize) -> Seen<Vec<String>> {
@@ -351,7 +351,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(20));
             for place in 0..shards.len() {
                 let rows = u32::from(!watch.hurry.load(Ordering::Relaxed));
-                tell(place, Ok(Measured { rows, spent: None, bad_lines: 0 }));
+                tell(place, Ok(Measured { rows, spent: None, bad_lines: 0, claims: None }));
             }
         }
         fn log_tail(&mut self, _: &Shard, _: JobId, _: usize) -> Seen<Vec<String>> {

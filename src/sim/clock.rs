@@ -96,7 +96,7 @@ impl<W: Work> Cluster<W> {
         };
         match due {
             Due::End { job, turn } => {
-                if present(self, job, turn) {
+                if present(self, job, turn) && !self.goes_on(job, turn) {
                     let outcome = self.jobs.get(job).map(|job| job.outcome.clone());
                     if let Some((end, exit)) = outcome {
                         self.leave(job, end, exit, None, Then::Over);
@@ -115,6 +115,27 @@ impl<W: Work> Cluster<W> {
             }
             Due::Effect(effect) => self.take_effect(effect),
         }
+    }
+
+    /// Its program has more to do, and its time limit allows it.
+    fn goes_on(&mut self, place: usize, turn: u32) -> bool {
+        let now = self.now;
+        let Some(job) = self.jobs.get_mut(place) else { return false };
+        if job.program != Program::Asked || job.outcome.0 != EndWord::Completed {
+            return false;
+        }
+        let Some(lasts) = self.work.goes_on(job.id, now) else { return false };
+        let end = now + lasts;
+        let limit = job.started().zip(job.time_limit).map(|(start, limit)| start + limit);
+        let at = match limit.filter(|limit| *limit < end) {
+            Some(limit) => {
+                job.outcome = (EndWord::Timeout, Cow::Borrowed("0:0"));
+                limit
+            }
+            None => end,
+        };
+        self.calendar.put(at, Due::End { job: place, turn });
+        true
     }
 
     /// Gives a pending job its GPUs.

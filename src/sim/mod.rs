@@ -35,6 +35,7 @@ mod rng;
 mod rows;
 mod schedule;
 mod site;
+mod split;
 mod table;
 mod trouble;
 mod work;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::split::Worker;
 use super::table::{LiveRun, Table};
 use super::trouble::Trouble;
 use super::work::{Run, Start, Work};
@@ -17,8 +18,9 @@ use crate::model::units::{Money, Secs, Time};
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     keys: BTreeMap<String, usize>,
-    tables: Vec<Table>,
+    pub(super) tables: Vec<Table>,
     live: Vec<LiveRun>,
+    pub(super) workers: Vec<Worker>,
     logs: BTreeMap<JobId, Vec<String>>,
     /// Nobody can read the logs: the file system that they lie on is away.
     pub logs_away: bool,
@@ -150,6 +152,10 @@ impl Work for Rows {
         let slow = models
             .filter_map(slow)
             .fold(None, |worst: Option<f64>, f| Some(worst.map_or(f, |w| w.max(f))));
+        let bad = self.bad_nodes.iter().any(|node| node == start.node);
+        if table.shared.is_some() && !bad {
+            return self.work_on(index, start, slow.unwrap_or(1.0));
+        }
         let from = table.done.len();
         let mut run = LiveRun {
             job: start.job,
@@ -169,7 +175,6 @@ impl Work for Rows {
                 run.most = run.most.min((left as u64).div_ceil(table.row_cost.0 as u64) as usize);
             }
         }
-        let bad = self.bad_nodes.iter().any(|node| node == start.node);
         let hit = match bad {
             true => Some(Trouble::DiesAtOnce),
             false => table.troubles.draw(run.most, start),
@@ -190,7 +195,12 @@ impl Work for Rows {
         }
     }
 
+    fn goes_on(&mut self, job: JobId, at: Time) -> Option<Secs> {
+        self.next_row(job, at)
+    }
+
     fn end(&mut self, job: JobId, at: Time, how: EndWord) {
+        self.stop_working(job, at);
         let Some(place) = self.live.iter().position(|run| run.job == job) else { return };
         let run = self.live.remove(place);
         if let Some(table) = self.tables.get_mut(run.table) {

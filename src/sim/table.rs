@@ -1,5 +1,6 @@
 //! One shard's work as a table of rows, and how far a run gets with it.
 
+use super::split::Shared;
 use super::trouble::{Trouble, Troubles};
 use crate::model::id::JobId;
 use crate::model::units::{Money, Secs, Time};
@@ -20,6 +21,8 @@ pub struct Table {
     /// Rows that two runs did at once, the second time counted.
     pub(super) redone: u32,
     pub(super) lost: u32,
+    /// Its rows are taken one by one by several jobs.
+    pub(super) shared: Option<Shared>,
 }
 
 impl Table {
@@ -46,6 +49,7 @@ impl Table {
             done: Vec::new(),
             redone: 0,
             lost: 0,
+            shared: None,
         }
     }
 
@@ -95,6 +99,12 @@ impl Table {
 
     pub(super) fn total(&self) -> usize {
         self.finish.len()
+    }
+
+    /// How long a row takes.
+    pub(super) fn row_time(&self, row: usize) -> Secs {
+        let before = row.checked_sub(1).and_then(|last| self.finish.get(last)).unwrap_or(&0);
+        Secs(self.finish.get(row).unwrap_or(before) - before)
     }
 
     /// Seconds after its start at which a run has finished its nth row (n >= 1).

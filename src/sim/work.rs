@@ -68,6 +68,10 @@ impl Run {
 /// The programs of the jobs that came by sbatch.
 pub trait Work {
     fn start(&mut self, start: &Start<'_>) -> Run;
+    /// A run that completes by itself now may have found more to do, for so long.
+    fn goes_on(&mut self, _: JobId, _: Time) -> Option<Secs> {
+        None
+    }
     /// The run is over, whoever ended it.
     fn end(&mut self, job: JobId, at: Time, how: EndWord);
 }

@@ -10,6 +10,7 @@ mod journal;
 mod lock;
 mod plain;
 pub mod recording;
+mod row_claims;
 mod trial;
 mod v1;
 
@@ -26,6 +27,7 @@ use self::file::{Stamp, beside};
 pub use self::follow::Lines;
 pub use self::plain::{create, replace, replace_keeping};
 use self::recording::{Before, Given};
+pub use self::row_claims::{Marked, Taker, free_all_rows, free_row, mark_row, take_row};
 pub use self::trial::Trial;
 use self::v1::Unreadable;
 use crate::model::state::State;

@@ -47,15 +47,20 @@ pub fn check(
         let spent = match work.price {
             Price::Row(price) => Money(price.0 * i64::from(done)),
             Price::GpuHour(price) => {
-                Money((i128::from(record.ran.0) * i128::from(price.0) / 3600) as i64)
+                let helpers = world.state.shards.iter().filter(|r| r.id.helps(&record.id));
+                let ran = record.ran.0 + helpers.map(|helper| helper.ran.0).sum::<u64>();
+                Money((i128::from(ran) * i128::from(price.0) / 3600) as i64)
             }
         };
         if ended && record.progress.spent != Some(spent) {
             let seen = record.progress.spent;
             return Err(format!("{}: spent {spent}, recorded {seen:?}", work.id));
         }
-        let new = done.saturating_sub(work.done) as usize;
-        let took = times.iter().skip(work.done as usize).take(new).map(|t| t.0).sum::<i64>();
+        let took = rows.worked(index, work.done);
+        let all: i64 = times.iter().skip(work.done as usize).map(|time| time.0).sum();
+        if ended && done == work.rows && took != all {
+            return Err(format!("{}: its rows take {all} s, {took} s were worked", work.id));
+        }
         worked += took * i64::from(work.gpus);
         lost += rows.lost(index);
     }

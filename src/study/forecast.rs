@@ -75,6 +75,7 @@ pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
             row_hours: each.max(1.0) / 3600.0,
             price: prices.get(i).copied().unwrap_or(Price::NONE),
             cap: None,
+            workers: shard.split.as_ref().map_or(1, |split| split.workers),
             runs: record
                 .live()
                 .filter(|l| l.started.is_some())

@@ -52,6 +52,7 @@ pub fn measure(setting: &Setting, world: &World, path: &Path) -> Measures {
         .collect();
     let mean = |sum: f64, n: usize| if n == 0 { 0.0 } else { sum / n as f64 };
     let lost: u32 = shards.filter_map(index).map(|i| rows.lost(i)).sum();
+    let named = || world.state.shards.iter().take(world.policy.named());
     Measures {
         makespan: hours(end),
         completion: mean(ends.iter().map(|at| hours(*at)).sum(), ends.len()),
@@ -62,8 +63,8 @@ pub fn measure(setting: &Setting, world: &World, path: &Path) -> Measures {
             .flat_map(|job| cluster.runs_of(job))
             .map(|(from, to, gpus)| to.since(from).as_f64() * f64::from(gpus) / HOUR)
             .sum(),
-        cost: world.state.shards.iter().filter_map(|r| r.progress.spent).sum(),
-        capped: world.state.shards.iter().filter(|r| r.over_cap.is_some()).count() as f64,
+        cost: named().filter_map(|r| r.progress.spent).sum(),
+        capped: named().filter(|r| r.over_cap.is_some()).count() as f64,
         others_wait: mean(waits.iter().sum(), waits.len()),
         visitors: waits.len() as f64,
     }

@@ -10,6 +10,8 @@ pub struct Method {
     pub rules: LaneRules,
     /// K. `None`: as shards.toml has it.
     pub park: Option<usize>,
+    /// Shards that may be split are.
+    pub split: bool,
 }
 
 /// As the field's script did: everything is submitted to own, in the order of shards.toml, and the
@@ -29,54 +31,69 @@ const NOW: LaneRules = LaneRules {
 /// More jobs than anybody has: all of them stay.
 const ALL: usize = usize::MAX;
 
-pub const METHODS: [Method; 8] = [
+pub const METHODS: [Method; 9] = [
     Method {
         name: "own-only",
         sentence: "wait in own, never use extra",
         rules: FIELD,
         park: Some(ALL),
+        split: false,
     },
     Method {
         name: "v3",
         sentence: "what pends in own for a cycle goes to extra",
         rules: FIELD,
         park: Some(0),
+        split: false,
     },
     Method {
         name: "v4",
         sentence: "as v3, but the K submitted first stay in own",
         rules: LaneRules { park: Park::Oldest, ..FIELD },
         park: None,
+        split: false,
     },
     Method {
         name: "v4.1",
         sentence: "as v4, but the K with most work left, wherever they pend",
         rules: FIELD,
         park: None,
+        split: false,
     },
     Method {
         name: "now",
         sentence: "as v4.1, straight into the lane where it belongs, longest first",
         rules: NOW,
         park: None,
+        split: false,
     },
     Method {
         name: "adaptive",
         sentence: "as now, but as many stay in own as it will take before the tick after next",
         rules: LaneRules { mode: LaneMode::Adaptive, ..NOW },
         park: None,
+        split: false,
     },
     Method {
         name: "both",
         sentence: "what waits, waits in own and extra at once (Slurm 24.11 and later)",
         rules: LaneRules { mode: LaneMode::Both, ..NOW },
         park: None,
+        split: false,
+    },
+    Method {
+        name: "split",
+        sentence: "as both, and idle GPUs take rows of the longest shards (split = true)",
+        rules: LaneRules { mode: LaneMode::Both, ..NOW },
+        park: None,
+        split: true,
     },
     Method {
         name: "best",
         sentence: "as [policy] preset = \"best\" has it: both, and of own what others left on average",
         rules: LaneRules { mode: LaneMode::Both, own_share: OwnShare::Average, ..NOW },
         park: None,
+        split: false,
     },
 ];
 

@@ -318,6 +318,8 @@ const KEPT: usize = 32;
 fn shard(id: ShardId, job: &Arrival) -> Shard {
     Shard {
         restart_stalled: false,
+        split: None,
+        helps: None,
         index: 0,
         lab: job.lab.clone(),
         launch: Launch::Command(String::new()),

@@ -40,9 +40,12 @@ pub enum Rival {
 }
 
 pub fn rivals() -> Vec<Rival> {
-    let lanes = METHODS.into_iter().map(|method| match placing::by_name(method.name) {
-        Some(placing) => Rival::Whole(method, placing),
-        None => Rival::Lanes(method),
+    // Which shards are split is in the recorded policy, and no rule of a policy.
+    let lanes = METHODS.into_iter().filter(|method| !method.split).map(|method| {
+        match placing::by_name(method.name) {
+            Some(placing) => Rival::Whole(method, placing),
+            None => Rival::Lanes(method),
+        }
     });
     let only = PLACINGS.into_iter().filter(|placing| method::by_name(placing.name).is_none());
     lanes.chain(only.map(Rival::Placing)).collect()
@@ -119,5 +122,6 @@ fn asked(action: &Action) -> (&'static str, usize) {
         }
         Action::Update { jobs, .. } | Action::Cancel { jobs, .. } => (action.kind(), jobs.len()),
         Action::StopBackfill { jobs, .. } => (action.kind(), jobs.len()),
+        Action::FreeRows(free) => (action.kind(), free.rows.len()),
     }
 }

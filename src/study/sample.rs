@@ -52,7 +52,9 @@ pub fn world(policy: Policy) -> Result<World, String> {
         let mean = shard.row_time.as_f64();
         let rows = (0..shard.rows).map(|_| Secs(rng.lognormal_cv(mean, ROW_CV) as i64 + 1));
         let table = Table::of(rows.collect::<Vec<_>>()).start_cost(Secs::minutes(6));
-        cluster.work.add(&shard.id.to_string(), table.row_cost(ROW_PRICE));
+        let table = table.row_cost(ROW_PRICE);
+        let table = if shard.split.is_some() { table.shared() } else { table };
+        cluster.work.add(&shard.id.to_string(), table);
     }
     let mut world = World::new(policy, cluster, "you", 1);
     world.advance(Secs(5));

@@ -4,6 +4,7 @@ use crate::model::id::ShardId;
 use crate::model::policy::{
     CostIn, Lane, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode,
 };
+use crate::model::split::Split;
 use crate::model::state::{ShardRecord, State};
 use crate::model::units::{Money, Secs};
 use crate::sim::{Rng, Table};
@@ -48,6 +49,8 @@ pub struct ShardWork {
     pub row_hours: f64,
     pub price: Price,
     pub cap: Option<Money>,
+    /// Most jobs at once that may share its rows, under a policy that splits; 1: never.
+    pub workers: u32,
     /// It has a GPU of this lane when the campaign begins.
     pub runs: Option<Lane>,
 }
@@ -81,6 +84,8 @@ const START: Secs = Secs::minutes(6);
 const OWN: u32 = 8;
 const HELD: u32 = 4;
 const PARK: usize = 2;
+/// As `split = true` has it.
+const WORKERS: u32 = 8;
 
 impl Setting {
     /// The field's twelve shards, all rows still to do.
@@ -121,6 +126,7 @@ impl Setting {
             row_hours: shard.row_time.as_f64() / 3600.0,
             price,
             cap: state.cap_of(&shard.id, shard.cap),
+            workers: shard.split.as_ref().map_or(1, |split| split.workers),
             runs: None,
         });
         let mut setting = Setting::of(scenario, each.collect());
@@ -195,18 +201,25 @@ impl Setting {
         work: &ShardWork,
         rows: &[Secs],
         begins: crate::model::units::Time,
+        split: bool,
     ) -> Table {
-        Table::of(rows.iter().copied())
+        let table = Table::of(rows.iter().copied())
             .start_cost(self.start)
             .row_cost(match work.price {
                 Price::Row(money) => money,
                 Price::GpuHour(_) => Money::ZERO,
             })
-            .with_done(work.done, begins)
+            .with_done(work.done, begins);
+        if split && work.workers > 1 { table.shared() } else { table }
     }
 
     /// The policy that ticks, its shards in this order.
-    pub(super) fn policy(&self, order: &[usize], rules: Rules, park: usize) -> Policy {
+    pub(super) fn policy(&self, order: &[usize], rules: Rules, park: usize, split: bool) -> Policy {
+        let shard = |work: &ShardWork| {
+            let split = (split && work.workers > 1)
+                .then(|| Split { workers: work.workers, claims: "/claims".into() });
+            Shard { split, ..shard(work) }
+        };
         let shards = order.iter().filter_map(|n| self.work.get(*n)).map(shard);
         Policy {
             project: "sim".to_owned(),
@@ -245,6 +258,7 @@ fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
             row_hours,
             price: Price::Row(price),
             cap: None,
+            workers: WORKERS,
             runs: None,
         })
     };
@@ -284,6 +298,8 @@ pub(super) fn prices(policy: &Policy, state: &State) -> Vec<Price> {
 fn shard(work: &ShardWork) -> Shard {
     Shard {
         restart_stalled: false,
+        split: None,
+        helps: None,
         id: work.id.clone(),
         index: 0,
         lab: "lab".to_owned(),

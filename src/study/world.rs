@@ -12,7 +12,7 @@ use crate::model::state::State;
 use crate::model::units::{Money, Secs, Time};
 use crate::planning::event::Event;
 use crate::planning::own_share;
-use crate::planning::plan::Plan;
+use crate::planning::plan::{FreeRows, Plan};
 use crate::progress::Progress;
 use crate::sim::{Cluster, Door, Rows};
 use crate::slurm::{PastAsk, Scope, Slurm};
@@ -33,6 +33,7 @@ impl World {
     /// `user` is the one that ticks; `seed` makes the nonces.
     pub fn new(policy: Policy, cluster: Cluster<Rows>, user: &str, seed: u64) -> World {
         let state = State::new(&policy.project, &format!("sim{seed:05x}"));
+        let policy = policy.with_helpers().into_owned();
         World { policy, state, cluster, journal: Vec::new(), user: user.to_owned(), seed }
     }
 
@@ -46,13 +47,25 @@ impl World {
 
     /// One real cycle, now.
     pub fn tick(&mut self) -> Report {
-        let mut kept = Memory { journal: &mut self.journal };
+        let mut kept = Memory { journal: &mut self.journal, freed: Vec::new() };
         let report =
             with_hands(&self.policy, &mut self.cluster, &self.user, self.seed, &mut kept, |h| {
                 tick(h, &mut self.state)
             });
+        let freed = kept.freed;
+        self.give_back(&freed);
         self.seed = self.seed.wrapping_add(1);
         report
+    }
+
+    /// What `Checkpoint::free_rows` was asked, done on the simulated shards.
+    pub fn give_back(&mut self, freed: &[FreeRows]) {
+        for FreeRows { id, rows, all: _, claims: _ } in freed {
+            let Some(index) = self.cluster.work.index_of(&id.to_string()) else { continue };
+            for claim in rows {
+                self.cluster.work.free_row(index, claim.row, &claim.claimant);
+            }
+        }
     }
 
     /// In place of a cycle that would decide nothing: the next one has the luck it would have had.
@@ -69,7 +82,7 @@ impl World {
     pub fn plan_again(&mut self) -> Plan {
         let mut state = self.state.clone();
         let mut journal = Vec::new();
-        let mut kept = Memory { journal: &mut journal };
+        let mut kept = Memory { journal: &mut journal, freed: Vec::new() };
         let seed = self.seed;
         with_hands(&self.policy, &mut self.cluster, &self.user, seed, &mut kept, |hands| {
             dry_run(hands, &mut state).plan
@@ -103,11 +116,18 @@ fn with_hands<T>(
 /// A checkpoint that cannot fail: the caller holds the state.
 struct Memory<'a> {
     journal: &'a mut Vec<Event>,
+    freed: Vec<FreeRows>,
 }
 
 impl Checkpoint for Memory<'_> {
     fn save(&mut self, state: &mut State) -> anyhow::Result<()> {
         state.generation += 1;
+        Ok(())
+    }
+
+    /// Done once the cycle lets go of its cluster: before the clock moves on, as if at once.
+    fn free_rows(&mut self, rows: &FreeRows) -> anyhow::Result<()> {
+        self.freed.push(rows.clone());
         Ok(())
     }
 
@@ -193,6 +213,7 @@ pub(super) fn read_at(rows: &Rows, index: Option<usize>, shard: &Shard, now: Tim
         rows: index.map_or(0, |index| rows.rows_at(index, now)),
         spent: ledger.then(|| index.map_or(Money::ZERO, |index| rows.spent_at(index, now))),
         bad_lines: 0,
+        claims: shard.split.as_ref().and_then(|_| index.and_then(|index| rows.claims(index))),
     }
 }
 

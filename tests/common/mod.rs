@@ -39,6 +39,8 @@ fn shard(family: &str, index: u32, rows: u32, row_time: Secs, cap: f64) -> Shard
         cap: Some(dollars(cap)),
         oom: Vec::new(),
         restart_stalled: false,
+        split: None,
+        helps: None,
         log_dir: format!("/lab/logs/{family}/s{index}").into(),
         id,
     }

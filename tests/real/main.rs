@@ -17,5 +17,6 @@ mod lanes;
 mod no_accounting;
 mod person;
 mod placed;
+mod split;
 mod surroundings;
 mod tutorial;

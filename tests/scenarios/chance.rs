@@ -8,13 +8,14 @@ use std::rc::Rc;
 
 use babysit::engine::{Hands, Outcome, Report, tick};
 use babysit::model::id::JobId;
-use babysit::model::policy::{LaneMode, OwnShare, PlaceOrder, R3, Reserve, ReserveAt};
+use babysit::model::policy::{LaneMode, OwnShare, PlaceOrder, R3, Reserve, ReserveAt, SubmitMode};
 use babysit::model::reason::Reason;
+use babysit::model::split::Split;
 use babysit::model::state::{Gate, HeldWhy, State};
 use babysit::model::units::{Secs, Time};
 use babysit::planning::breaker;
 use babysit::planning::plan::{Action, Purpose};
-use babysit::sim::{Accounting, Controller, Faults, Rng, Stranger};
+use babysit::sim::{Accounting, Controller, Faults, Rng, Stranger, Table};
 use babysit::study::{Shards, World};
 
 use crate::bills;
@@ -74,6 +75,15 @@ impl Trial {
             policy.rules.place.reserve_at = ReserveAt::Earliest;
         }
         cluster.site.lists_of_qos = settings.chance(0.7);
+        for shard in policy.shards.iter_mut().filter(|s| s.submit == SubmitMode::Queued) {
+            if settings.chance(0.4) {
+                let workers = 2 + settings.below(3) as u32;
+                shard.split = Some(Split { workers, claims: "/claims".into() });
+                shard.rows += 4 + settings.below(12) as u32;
+                let table = Table::new(shard.rows, shard.row_time).start_cost(Secs(20));
+                cluster.work.add(&shard.id.to_string(), table.shared());
+            }
+        }
         let cluster = cluster.faulty(Faults::seeded(seed).all(weather.faults));
         let world = World::new(policy, cluster, "alice", seed);
         let disk = world.state.clone();
@@ -115,6 +125,9 @@ impl Trial {
                 record.slot
             );
             assert!(record.reservation.is_none(), "{}: {:?}", shard.id, record.reservation);
+            if shard.helps.is_some() {
+                continue;
+            }
             let index = self.world.cluster.work.index_of(&shard.id.to_string()).expect("a table");
             assert_eq!(self.world.cluster.work.redone(index), 0, "{}: rows done twice", shard.id);
         }
@@ -276,7 +289,8 @@ impl Trial {
         let now = Time(cluster.now().0 + self.skew);
         let mut progress = Shards { rows: cluster.work.clone(), now: cluster.now() };
         let mut slurm = Cutting { inner: cluster.door("alice"), fuse: fuse.clone(), stalls };
-        let mut checkpoint = Disk { disk: &mut self.disk, fuse, fails, journal };
+        let mut freed = Vec::new();
+        let mut checkpoint = Disk { disk: &mut self.disk, fuse, fails, journal, freed: &mut freed };
         let mut hands = Hands {
             policy,
             slurm: &mut slurm,
@@ -286,6 +300,7 @@ impl Trial {
             seed: self.seed ^ (u64::from(self.ticks) << 20),
         };
         let done = catch_unwind(AssertUnwindSafe(|| tick(&mut hands, state)));
+        self.world.give_back(&freed);
         match done {
             Ok(report) => Some(report),
             Err(cause) if cause.is::<Cut>() => {

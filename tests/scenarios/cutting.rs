@@ -11,6 +11,7 @@ use babysit::model::observation::{self, PastJob, Seen};
 use babysit::model::request::{Asked, Change, Request, Submitted};
 use babysit::model::state::State;
 use babysit::planning::event::Event;
+use babysit::planning::plan::FreeRows;
 use babysit::sim::{Controller, Door};
 use babysit::slurm::{PastAsk, Scope, Slurm};
 
@@ -87,6 +88,8 @@ pub struct Disk<'a> {
     pub fuse: Fuse,
     pub fails: bool,
     pub journal: &'a mut Vec<Event>,
+    /// Rows that were given back, for whoever holds the cluster.
+    pub freed: &'a mut Vec<FreeRows>,
 }
 
 impl Checkpoint for Disk<'_> {
@@ -95,6 +98,13 @@ impl Checkpoint for Disk<'_> {
         anyhow::ensure!(!self.fails, "no space left on device");
         state.generation += 1;
         self.disk.clone_from(state);
+        self.fuse.burn();
+        Ok(())
+    }
+
+    fn free_rows(&mut self, rows: &FreeRows) -> anyhow::Result<()> {
+        self.fuse.burn();
+        self.freed.push(rows.clone());
         self.fuse.burn();
         Ok(())
     }

@@ -79,6 +79,8 @@ pub fn shard(id: &str, rows: u32) -> Shard {
         cap: None,
         oom: Vec::new(),
         restart_stalled: false,
+        split: None,
+        helps: None,
         log_dir: "/logs".into(),
         id,
     }
@@ -108,6 +110,9 @@ impl Story {
             let key = shard.id.to_string();
             if cluster.work.index_of(&key).is_none() {
                 cluster.work.add(&key, Table::new(shard.rows, shard.row_time));
+            }
+            if shard.split.is_some() {
+                cluster.work.share(&key);
             }
         }
         Story { world: World::new(policy, cluster, "alice", 1), faulty: false }

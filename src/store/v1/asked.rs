@@ -13,6 +13,7 @@ use crate::model::policy::{
     PlaceOrder, PlaceRules, Policy, R3, ReservationCharge, Reserve, ReserveAt, RowsIn, Rules,
     Shard, SlurmSettings, SubmitMode, Tier,
 };
+use crate::model::split::Split;
 use crate::model::units::{Money, Secs, Tflops};
 
 disk_struct!(DiskPolicyShard for Shard {
@@ -35,8 +36,12 @@ disk_struct!(DiskPolicyShard for Shard {
     cost: Option<CostIn>,
     cap: Option<Money>,
     oom: Vec<String>,
-    restart_stalled: bool
+    restart_stalled: bool,
+    split: Option<Split>,
+    helps: Option<usize>
 });
+
+disk_struct!(DiskSplit for Split { workers: u32, claims: PathBuf; });
 
 disk_enum!(DiskLaunch for Launch { Command(line: String), Script(path: PathBuf) });
 disk_enum!(DiskRowsIn for RowsIn {

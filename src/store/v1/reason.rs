@@ -36,6 +36,8 @@ disk_enum!(#[derive(Default)] DiskReason for Reason {
     QueueWait { rank: u32, ahead: Option<String>, idle_but_reserved: u32 },
     FitNodesDown,
     NoCpusOrMemory,
+    RowsInHand { rows: u32 },
+    NoHelpNeeded,
     Submitted,
     BreakerOpen { refused: u32, said: String },
     Stalled { node: String, since: Time },

@@ -110,7 +110,7 @@ disk_enum!(DiskJobState for JobState {
 });
 
 disk_words!(DiskLane for Lane { Own, Extra, Both });
-disk_words!(DiskStop for Stop { OverCap, Cancelled, Twin, Stalled, Stranded });
+disk_words!(DiskStop for Stop { OverCap, Cancelled, Twin, Stalled, Stranded, Unwanted });
 disk_words!(DiskChargeKind for ChargeKind { Run, Reserved, Released });
 disk_struct!(DiskMark for Mark { rows: u32, at: Time; });
 disk_struct!(DiskAbsence for Absence { since: Time, looks: u32; });
@@ -140,6 +140,7 @@ disk_struct!(#[derive(Default)] DiskProgress for Progress {
     spent: Option<Money>,
     bad_lines: u64,
     measured_at: Option<Time>,
+    begun: u32,
     gap: Option<String>
 });
 
@@ -174,11 +175,12 @@ disk_struct!(DiskCharge for Charge {
 
 impl Blank for DiskProgress<'_> {
     fn is_blank(&self) -> bool {
-        let DiskProgress { rows, spent, bad_lines, measured_at, gap } = self;
+        let DiskProgress { rows, spent, bad_lines, measured_at, begun, gap } = self;
         rows.is_blank()
             && spent.is_blank()
             && bad_lines.is_blank()
             && measured_at.is_blank()
+            && begun.is_blank()
             && gap.is_blank()
     }
 }

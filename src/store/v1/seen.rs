@@ -6,6 +6,7 @@ use super::form::{Blank, Form, disk_struct, disk_words};
 use crate::model::cluster::{EndWord, GpuCount, JobState, Node, NodeGpus, QueueJob, Usable};
 use crate::model::id::JobId;
 use crate::model::observation::{Cluster, Gap, GapKind, Measured, Observation, PastJob, Seen};
+use crate::model::rows::{RowClaim, RowClaims, RowsBy};
 use crate::model::state::TakesBoth;
 use crate::model::units::{Money, Secs, Time};
 
@@ -63,7 +64,15 @@ disk_struct!(DiskPastJob for PastJob {
     cancelled_by: Option<u32>
 });
 
-disk_struct!(DiskMeasured for Measured { rows: u32; spent: Option<Money>, bad_lines: u64 });
+disk_struct!(DiskMeasured for Measured {
+    rows: u32;
+    spent: Option<Money>,
+    bad_lines: u64,
+    claims: Option<RowClaims>
+});
+disk_struct!(DiskRowClaims for RowClaims { ; begun: Vec<RowClaim>, done: u32, by: Vec<RowsBy> });
+disk_struct!(DiskRowClaim for RowClaim { row: u32, claimant: String; });
+disk_struct!(DiskRowsBy for RowsBy { worker: String, rows: u32; });
 disk_struct!(DiskGap for Gap { kind: GapKind, source: String, detail: String; });
 disk_words!(DiskGapKind for GapKind { NotFound, TimedOut, Failed, Unreadable, Off });
 

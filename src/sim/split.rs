@@ -1,0 +1,169 @@
+//! Shards whose rows several jobs share: each takes the next row that nobody has. A row in flight
+//! stays taken when its job dies, until somebody gives it back.
+
+use super::rows::Rows;
+use super::table::Table;
+use super::work::{Run, Start};
+use crate::model::id::JobId;
+use crate::model::rows::{Claimant, RowClaim, RowClaims, RowsBy};
+use crate::model::units::{Secs, Time};
+
+/// Who has each row.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shared {
+    pub rows: Vec<Holder>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Holder {
+    Nobody,
+    Begun(String),
+    /// By this worker; nobody's name for what was there at the beginning.
+    Done(String),
+}
+
+/// A job at work on a shared table.
+#[derive(Debug, Clone)]
+pub(super) struct Worker {
+    pub job: JobId,
+    pub table: usize,
+    pub claimant: String,
+    pub name: String,
+    pub row: Option<usize>,
+    /// When it took the row, the job's start included for its first one.
+    pub since: Time,
+    pub first: bool,
+    pub slow: f64,
+}
+
+impl Table {
+    /// Its rows are shared by all jobs that work on it.
+    pub fn shared(mut self) -> Table {
+        let done = self.done.len();
+        let of = |row| if row < done { Holder::Done(String::new()) } else { Holder::Nobody };
+        self.shared = Some(Shared { rows: (0..self.total()).map(of).collect() });
+        self
+    }
+
+    /// Takes the first free row: its number and how long it takes.
+    pub(super) fn take(&mut self, claimant: &str, slow: f64) -> Option<(usize, Secs)> {
+        let shared = self.shared.as_mut()?;
+        let row = shared.rows.iter().position(|holder| *holder == Holder::Nobody)?;
+        *shared.rows.get_mut(row)? = Holder::Begun(claimant.to_owned());
+        let time = self.row_time(row);
+        Some((row, if slow == 1.0 { time } else { Secs((time.0 as f64 * slow).ceil() as i64) }))
+    }
+}
+
+impl Rows {
+    /// Several jobs may share the rows of this shard from now on.
+    pub fn share(&mut self, key: &str) {
+        let table = self.index_of(key).and_then(|index| self.tables.get_mut(index));
+        if let Some(table) = table {
+            *table = std::mem::replace(table, Table::new(0, Secs(0))).shared();
+        }
+    }
+
+    /// A worker's row is finished: the time its next one takes, or `None` where none is left.
+    pub(super) fn next_row(&mut self, job: JobId, at: Time) -> Option<Secs> {
+        let worker = self.workers.iter_mut().find(|worker| worker.job == job)?;
+        let table = self.tables.get_mut(worker.table)?;
+        if let (Some(row), Some(shared)) = (worker.row.take(), table.shared.as_mut())
+            && let Some(holder) = shared.rows.get_mut(row)
+        {
+            // Given back in between, and done by another too.
+            let twice = *holder != Holder::Begun(worker.claimant.clone());
+            if twice {
+                table.redone += 1;
+            } else {
+                *holder = Holder::Done(worker.name.clone());
+                table.done.push(at);
+            }
+        }
+        let (row, time) = table.take(&worker.claimant, worker.slow)?;
+        (worker.row, worker.since, worker.first) = (Some(row), at, false);
+        Some(time)
+    }
+
+    /// A job begins with the first row that nobody has; without one it leaves at once.
+    pub(super) fn work_on(&mut self, index: usize, start: &Start<'_>, slow: f64) -> Run {
+        let var = |name: &str| start.var(name).unwrap_or_default();
+        let claimant = format!("{} {}", var("BABYSIT_ROW_CLAIMANT"), start.job);
+        let name = Claimant::read(&claimant).map_or_else(|| start.name.to_owned(), |c| c.worker());
+        let Some(table) = self.tables.get_mut(index) else { return Run::completes(Secs(0)) };
+        let taken = table.take(&claimant, slow);
+        let time = taken.map_or(Secs(0), |(_, time)| time);
+        let lasts = Secs(table.start_cost.0 + time.0);
+        self.workers.push(Worker {
+            job: start.job,
+            table: index,
+            claimant,
+            name,
+            row: taken.map(|(row, _)| row),
+            since: start.at,
+            first: true,
+            slow,
+        });
+        Run::completes(lasts)
+    }
+
+    /// Its job is over: a row in flight is lost, and stays taken.
+    pub(super) fn stop_working(&mut self, job: JobId, at: Time) {
+        let Some(place) = self.workers.iter().position(|worker| worker.job == job) else { return };
+        let worker = self.workers.swap_remove(place);
+        if let (Some(_), Some(table)) = (worker.row, self.tables.get_mut(worker.table)) {
+            let started = !worker.first || at.since(worker.since) > table.start_cost;
+            table.lost += u32::from(started);
+        }
+    }
+
+    /// What the claims of a shared table say; `None` of any other.
+    pub fn claims(&self, index: usize) -> Option<RowClaims> {
+        let shared = self.tables.get(index)?.shared.as_ref()?;
+        let mut claims = RowClaims::default();
+        for (row, holder) in (0u32..).zip(&shared.rows) {
+            match holder {
+                Holder::Nobody => {}
+                Holder::Begun(claimant) => {
+                    claims.begun.push(RowClaim { row, claimant: claimant.clone() });
+                }
+                // There before anybody claimed anything.
+                Holder::Done(worker) if worker.is_empty() => {}
+                Holder::Done(worker) => {
+                    claims.done += 1;
+                    match claims.by.iter_mut().find(|by| by.worker == *worker) {
+                        Some(by) => by.rows += 1,
+                        None => claims.by.push(RowsBy { worker: worker.clone(), rows: 1 }),
+                    }
+                }
+            }
+        }
+        claims.by.sort_by(|a, b| a.worker.cmp(&b.worker));
+        Some(claims)
+    }
+
+    /// Gives a row back, if it is still this claimant's.
+    pub fn free_row(&mut self, index: usize, row: u32, claimant: &str) {
+        let shared = self.tables.get_mut(index).and_then(|table| table.shared.as_mut());
+        let holder = shared.and_then(|shared| shared.rows.get_mut(row as usize));
+        if let Some(holder @ Holder::Begun(_)) = holder
+            && *holder == Holder::Begun(claimant.to_owned())
+        {
+            *holder = Holder::Nobody;
+        }
+    }
+
+    /// Seconds that the rows finished so far take, those of the beginning left out.
+    pub fn worked(&self, index: usize, before: u32) -> i64 {
+        let Some(table) = self.tables.get(index) else { return 0 };
+        let rows: Vec<usize> = match &table.shared {
+            Some(shared) => {
+                let named =
+                    |holder: &Holder| matches!(holder, Holder::Done(name) if !name.is_empty());
+                (0..).zip(&shared.rows).filter(|(_, h)| named(h)).map(|(row, _)| row).collect()
+            }
+            None => (before as usize..table.done.len()).collect(),
+        };
+        rows.into_iter().map(|row| table.row_time(row).0).sum()
+    }
+}
