@@ -51,6 +51,7 @@ fn shard(i: usize, mode: SubmitMode) -> Shard {
         cap: None,
         oom: Vec::new(),
         restart_stalled: false,
+        pilot: false,
         log_dir: "/logs".into(),
         id,
     }
@@ -113,6 +114,7 @@ fn campaign(shards: usize, nodes: usize) -> (Policy, State, Observation) {
             asked_at: NOW - Secs::hours(1),
             uid: 1001,
             exclude: Vec::new(),
+            pilot: false,
         };
         record.slot = Slot::Live(Box::new(Live::new(attempt, job.id)));
         jobs.push(job);
@@ -140,6 +142,7 @@ fn campaign(shards: usize, nodes: usize) -> (Policy, State, Observation) {
         logs: Vec::new(),
         own_gpus: None,
         takes_both: None,
+        claims: None,
     };
     (policy, state, seen)
 }

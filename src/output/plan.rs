@@ -72,6 +72,7 @@ fn headline(action: &Action) -> String {
                 Stop::Twin => "second job of one shard",
                 Stop::Stalled => "no new row for too long",
                 Stop::Stranded => "cannot start where it was sent",
+                Stop::Unclaimed => "left over: a pilot took its shard",
             };
             format!("cancel {} ({why}): {}", count(jobs.len() as u64, "job"), names(jobs))
         }

@@ -93,6 +93,7 @@ mod tests {
         };
         let shard = Shard {
             restart_stalled: false,
+            pilot: false,
             id: ShardId::new("a", "s0"),
             index: 0,
             lab: "BCG".to_owned(),

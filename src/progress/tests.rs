@@ -60,6 +60,7 @@ pub(super) fn shard(name: &str, done: RowsIn, cost: Option<CostIn>) -> Shard {
         cap: None,
         oom: Vec::new(),
         restart_stalled: false,
+        pilot: false,
         log_dir: PathBuf::from("/"),
     }
 }

@@ -303,6 +303,7 @@ const KEPT: usize = 32;
 fn shard(id: ShardId, job: &Arrival) -> Shard {
     Shard {
         restart_stalled: false,
+        pilot: false,
         index: 0,
         lab: job.lab.clone(),
         launch: Launch::Command(String::new()),

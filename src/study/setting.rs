@@ -284,6 +284,7 @@ pub(super) fn prices(policy: &Policy, state: &State) -> Vec<Price> {
 fn shard(work: &ShardWork) -> Shard {
     Shard {
         restart_stalled: false,
+        pilot: false,
         id: work.id.clone(),
         index: 0,
         lab: "lab".to_owned(),

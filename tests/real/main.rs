@@ -14,6 +14,7 @@ mod field;
 mod flaky;
 mod init;
 mod person;
+mod pilots;
 mod placed;
 mod surroundings;
 mod tutorial;

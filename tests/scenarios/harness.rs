@@ -79,6 +79,7 @@ pub fn shard(id: &str, rows: u32) -> Shard {
         cap: None,
         oom: Vec::new(),
         restart_stalled: false,
+        pilot: false,
         log_dir: "/logs".into(),
         id,
     }

@@ -35,7 +35,8 @@ disk_struct!(DiskPolicyShard for Shard {
     cost: Option<CostIn>,
     cap: Option<Money>,
     oom: Vec<String>,
-    restart_stalled: bool
+    restart_stalled: bool,
+    pilot: bool
 });
 
 disk_enum!(DiskLaunch for Launch { Command(line: String), Script(path: PathBuf) });
@@ -113,7 +114,9 @@ disk_struct!(DiskSlurmSettings for SlurmSettings {
     bin_dir: Option<PathBuf>,
     partition: Option<String>,
     account: Option<String>,
-    args: Vec<String>
+    args: Vec<String>,
+    babysit: Option<PathBuf>,
+    pilots: Option<PathBuf>
 });
 
 /// Paths of a policy are made from the text of shards.toml, so no byte is lost.
