@@ -53,6 +53,7 @@ fn shard(i: usize, mode: SubmitMode) -> Shard {
         restart_stalled: false,
         split: None,
         helps: None,
+        pilot: false,
         log_dir: "/logs".into(),
         id,
     }
@@ -115,6 +116,7 @@ fn campaign(shards: usize, nodes: usize) -> (Policy, State, Observation) {
             asked_at: NOW - Secs::hours(1),
             uid: 1001,
             exclude: Vec::new(),
+            pilot: false,
         };
         record.slot = Slot::Live(Box::new(Live::new(attempt, job.id)));
         jobs.push(job);
@@ -142,6 +144,7 @@ fn campaign(shards: usize, nodes: usize) -> (Policy, State, Observation) {
         logs: Vec::new(),
         own_gpus: None,
         takes_both: None,
+        claims: None,
     };
     (policy, state, seen)
 }

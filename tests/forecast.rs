@@ -91,6 +91,7 @@ fn what_runs_now_goes_on_running() {
             asked_at: NOW,
             uid: 7,
             exclude: Vec::new(),
+            pilot: false,
         };
         // Four short ones run, in both lanes; the long ones wait.
         if record.id.family == "find" || matches!(record.id.shard.as_str(), "s0" | "s1") {

@@ -24,6 +24,9 @@ fn events() -> Vec<Event> {
         What::Submitted { job, lane: Some(Lane::Own), attempt: 2 },
         What::OutcomeUnknown { attempt: 2, said: "Socket timed out".into() },
         What::Adopted { job, attempt: 2 },
+        What::Took { job, after: Some(ShardId::new("find", "s1")), instead: None },
+        What::Took { job, after: None, instead: Some(ShardId::new("find", "s0")) },
+        What::ClaimRefused { job: Some(job), fence: 3, why: "job 152012 was started anew".into() },
         What::SubmissionGivenUp { attempt: 2 },
         What::SubmitRefused { said: "Invalid qos\u{1b}[31m specification".into() },
         What::SubmitPaused { said: "QOSMaxSubmitJobPerUserLimit".into() },
@@ -76,6 +79,9 @@ fn every_event_has_a_sentence() {
         find/s2: submitted as job 152012 in own (attempt 2)
         find/s2: submitted (attempt 2) without a clear answer, looked for before anything else is done: Socket timed out
         find/s2: job 152012 was found in the queue as attempt 2
+        find/s2: job 152012 took it after find/s1
+        find/s2: job 152012, submitted for find/s0, took it as the longest that waited
+        find/s2: claim 3 (job 152012) of it counts for nothing: job 152012 was started anew
         find/s2: attempt 2 never reached Slurm; it is submitted again
         find/s2: refused by Slurm: Invalid qos [31m specification
         find/s2: not submitted now, tried again later: QOSMaxSubmitJobPerUserLimit

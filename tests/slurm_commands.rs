@@ -98,6 +98,7 @@ impl Site {
             ],
             args: vec!["--constraint=a&b".into()],
             launch: Launch::Command("echo 'END'\nEND\necho \"$BABYSIT_SHARD\" `date`".into()),
+            pilot: None,
         }
     }
 }

@@ -191,6 +191,8 @@ pub enum Command {
         #[command(subcommand)]
         command: Row,
     },
+    /// A pilot, started by its job: works on the longest shard that nobody has, then on the next
+    Exec(Exec),
     /// A script that completes commands, flags, families and shards in your shell
     Completions {
         /// Whose completion it is
@@ -215,6 +217,31 @@ pub enum Shell {
     Bash,
     Zsh,
     Fish,
+}
+
+#[derive(Debug, Args)]
+pub struct Exec {
+    /// The folder of offers and claims, beside the state
+    #[arg(long, value_name = "DIR")]
+    pub pilots: PathBuf,
+    /// The shard that the job was submitted for
+    #[arg(long, value_name = "FAMILY/SHARD")]
+    pub shard: String,
+    /// Shards of this group only
+    #[arg(long, value_name = "NAME")]
+    pub group: String,
+    /// The number of a claim of --shard, where no offer can be read
+    #[arg(long, value_name = "N")]
+    pub fence: u32,
+    /// The job's comment
+    #[arg(long, value_name = "TEXT")]
+    pub token: String,
+    /// The job's time limit, where Slurm does not tell it
+    #[arg(long, value_name = "LIMIT")]
+    pub time: Option<String>,
+    /// What --shard runs
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: String,
 }
 
 #[derive(Debug, Args)]

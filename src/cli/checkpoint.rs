@@ -1,11 +1,17 @@
 //! The locked state file as the engine's checkpoint.
 
+use std::collections::HashMap;
+
 use crate::engine::Checkpoint;
+use crate::model::id::ShardId;
+use crate::model::observation::{Gap, GapKind, Seen};
+use crate::model::pilot::{Claims, Offer};
 use crate::model::state::State;
+use crate::model::units::Time;
 use crate::output::journal;
 use crate::planning::event::Event;
 use crate::planning::plan::FreeRows;
-use crate::store::{self, Locked};
+use crate::store::{self, Locked, Pilots};
 
 pub struct Keep<'a> {
     pub locked: &'a mut Locked,
@@ -42,6 +48,25 @@ impl Checkpoint for Keep<'_> {
         Ok(())
     }
 
+    fn claims(&mut self, state: &State, now: Time) -> Seen<Claims> {
+        claims(&self.locked.store().pilots(), state, now)
+    }
+
+    fn offer(&mut self, state: &State, offer: &Offer, now: Time) {
+        let pilots = self.locked.store().pilots();
+        let next: HashMap<_, _> = state
+            .shards
+            .iter()
+            .map(|record| (&record.id, record.claims.saturating_add(1)))
+            .collect();
+        let done = pilots
+            .put_offer(offer)
+            .and_then(|_| pilots.forget(|shard| next.get(shard).copied(), now));
+        if let Err(error) = done {
+            self.trouble = Some(format!("babysit: pilots are not told of this tick: {error}"));
+        }
+    }
+
     fn journal(&mut self, events: &[Event]) {
         let lines: Vec<_> = events.iter().map(journal::json).collect();
         if let Err(error) = self.locked.journal(&lines) {
@@ -52,10 +77,28 @@ impl Checkpoint for Keep<'_> {
     }
 }
 
+/// By shard and number, those that the state does not have behind it.
+fn claims(pilots: &Pilots, state: &State, now: Time) -> Seen<Claims> {
+    let next: HashMap<_, _> =
+        state.shards.iter().map(|record| (&record.id, record.claims)).collect();
+    let news = |shard: &ShardId, fence: u32| next.get(shard).is_some_and(|last| fence >= *last);
+    pilots.claims(news, now).map_err(|error| Gap {
+        kind: GapKind::Failed,
+        source: pilots.folder().display().to_string(),
+        detail: error.to_string(),
+    })
+}
+
 /// For a dry run: it asks for no save, and one would be refused.
-pub struct Nothing;
+pub struct Nothing {
+    pub pilots: Pilots,
+}
 
 impl Checkpoint for Nothing {
+    fn claims(&mut self, state: &State, now: Time) -> Seen<Claims> {
+        claims(&self.pilots, state, now)
+    }
+
     fn save(&mut self, _: &mut State) -> anyhow::Result<()> {
         anyhow::bail!("a dry run saves nothing")
     }

@@ -33,9 +33,15 @@ pub struct Campaign {
 impl Context<'_> {
     pub fn campaign(&self) -> Result<Campaign, Stop> {
         let path = config::find(self.global.config.as_deref(), self.surroundings)?;
-        let loaded = config::load(&path)?;
+        let mut loaded = config::load(&path)?;
         let state = config::state_path(self.global.state.as_deref(), &loaded, self.surroundings)?;
         let store = Store::at(state).of_project(&loaded.policy.project);
+        if loaded.policy.has_pilots() {
+            let slurm = &mut loaded.policy.slurm;
+            slurm.pilots = Some(store.pilots().folder().to_owned());
+            // This very program, where the nodes have it too.
+            slurm.babysit = slurm.babysit.take().or_else(|| std::env::current_exe().ok());
+        }
         Ok(Campaign { loaded, store })
     }
 

@@ -13,6 +13,8 @@ pub enum Exit {
     Person,
     /// This cycle was skipped: a probe failed, or another tick holds the lock (EX_TEMPFAIL).
     Skipped,
+    /// `exec`: as the shard's program ended.
+    Program(u8),
 }
 
 impl Exit {
@@ -23,6 +25,7 @@ impl Exit {
             Exit::Usage => 2,
             Exit::Person => 3,
             Exit::Skipped => 75,
+            Exit::Program(code) => code,
         }
     }
 }

@@ -258,6 +258,17 @@ pub const LESSONS: &[Lesson] = &[
         &[],
     ),
     lesson(
+        "exec",
+        &[
+            (
+                "babysit exec --pilots /lab/state.json.pilots --shard find/s0 --group 'find gpus=1' --fence 1 --token babysit:abc:find/s0:a1:0badcafe -- 'python run.py'",
+                "as the job script of a family with `pilot = true` has it",
+            ),
+            ("babysit tick --dry-run", "shows that job script, whole"),
+        ],
+        &[],
+    ),
+    lesson(
         "completions",
         &[
             ("source <(babysit completions bash)", "for this bash; a line for ~/.bashrc"),

@@ -15,6 +15,7 @@ mod crontab;
 pub mod cycle;
 mod doctor;
 mod doctor_cluster;
+mod exec;
 pub mod exit;
 pub mod figures;
 mod forecast;
@@ -85,5 +86,6 @@ pub fn run(cx: &Context, command: &Command) -> Result<Exit, Stop> {
         Command::Man { out_dir } => man::run(cx, out_dir.as_deref()),
         Command::Replay { journal, policies } => replay::run(cx, journal.as_deref(), policies),
         Command::Log(asked) => log::run(cx, asked),
+        Command::Exec(asked) => exec::run(cx, asked),
     }
 }

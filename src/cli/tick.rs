@@ -60,7 +60,7 @@ pub fn dry_run(cx: &Context) -> Result<Exit, Stop> {
         policy,
         slurm: &mut slurm,
         progress: &mut files,
-        checkpoint: &mut Nothing,
+        checkpoint: &mut Nothing { pilots: campaign.store.pilots() },
         now: (cx.clock)(),
         seed: (cx.seed)(),
     };

@@ -49,6 +49,7 @@ pub(super) struct Settings {
     pub mem: Field<String>,
     pub min_tier: Field<String>,
     pub submit: Field<SubmitMode>,
+    pub pilot: Field<bool>,
     pub args: Field<Vec<String>>,
     pub time: Field<String>,
     pub rows: Field<u32>,
@@ -153,6 +154,7 @@ fn settings(s: &Section<'_>, sink: &mut Sink, base: &Path, laned: Laned) -> Sett
             let modes = [("queued", SubmitMode::Queued), ("placed", SubmitMode::Placed)];
             values::one_of(v, &modes)
         }),
+        pilot: s.read(sink, "pilot", values::yes_or_no),
         args: s.read_list(sink, "args", false, |a| sbatch_args::check(a, laned)),
         time: s.read(sink, "time", values::time_limit),
         rows: s.read(sink, "rows", |v| whole(v, 1, u32::MAX)),

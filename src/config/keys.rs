@@ -23,7 +23,8 @@ pub(super) const TOP: &[&str] = &[
     "project", "state", "logs", "slurm", "own", "extra", "tiers", "backfill", "policy", "hooks",
     "labs", "families",
 ];
-pub(super) const SLURM: &[&str] = &["bin_dir", "timeout", "partition", "account", "args"];
+pub(super) const SLURM: &[&str] =
+    &["bin_dir", "timeout", "partition", "account", "args", "babysit"];
 pub(super) const OWN: &[&str] = &["qos", "partition", "account", "gpus", "park"];
 pub(super) const EXTRA: &[&str] = &["qos", "partition", "account"];
 pub(super) const TIER: &[&str] = &["rank", "tflops", "gres", "partition", "max_gpus"];
@@ -62,6 +63,7 @@ pub(super) const FAMILY: &[&str] = &[
     "mem",
     "min_tier",
     "submit",
+    "pilot",
     "args",
     "time",
     "rows",
@@ -86,6 +88,7 @@ pub(super) const SHARD: &[&str] = &[
     "mem",
     "min_tier",
     "submit",
+    "pilot",
     "args",
     "time",
     "rows",

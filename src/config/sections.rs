@@ -46,6 +46,9 @@ pub(super) fn slurm(
         partition: s.read(sink, "partition", word).optional(),
         account: s.read(sink, "account", word).optional(),
         args: s.read_list(sink, "args", false, |a| sbatch_args::check(a, laned)).or(Vec::new()),
+        babysit: s.read(sink, "babysit", |v| values::text(v).map(|t| path_in(base, &t))).optional(),
+        // Beside the state, which is not found yet.
+        pilots: None,
     }
 }
 

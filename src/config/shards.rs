@@ -43,6 +43,7 @@ struct Ready<'a> {
     gpus: u32,
     min_tier: Option<u32>,
     submit: SubmitMode,
+    pilot: bool,
     args: Vec<String>,
     oom: Vec<String>,
     restart_stalled: bool,
@@ -197,12 +198,20 @@ fn ready<'a>(layers: Layers<'a>, ctx: &Context<'_>, sink: &mut Sink) -> Option<R
             "describe the GPU models in [tiers.NAME], or write submit = \"queued\"",
         );
     }
+    let pilot = pilot(layers, submit, launch.as_ref(), sink);
     let workers = *layers.get(|s| &s.split).unwrap_or(&1);
     if workers > 1 && submit == SubmitMode::Placed {
         sink.fault(
             &dotted(&layers.deciding(|s| &s.split).key, "split"),
             "helpers wait in Slurm's queue, and this shard in babysit's (submit = \"placed\", the default from 2 GPUs on)",
             "write submit = \"queued\" beside it, or leave `split` out",
+        );
+    }
+    if workers > 1 && pilot {
+        sink.fault(
+            &dotted(&layers.deciding(|s| &s.split).key, "split"),
+            "stands beside `pilot`: a job either shares the rows of its shard or goes on to another shard",
+            "choose one of the two",
         );
     }
     let mut args = ctx.slurm_args.to_vec();
@@ -214,6 +223,7 @@ fn ready<'a>(layers: Layers<'a>, ctx: &Context<'_>, sink: &mut Sink) -> Option<R
         gpus,
         min_tier,
         submit,
+        pilot,
         args,
         oom: layers.both(|s| &s.oom),
         restart_stalled: *layers.get(|s| &s.restart_stalled).unwrap_or(&ctx.restart_stalled),
@@ -221,6 +231,28 @@ fn ready<'a>(layers: Layers<'a>, ctx: &Context<'_>, sink: &mut Sink) -> Option<R
         rows: *layers.get(|s| &s.rows)?,
         done: layers.get(|s| &s.done)?,
     })
+}
+
+/// A pilot decides at its start what it works on: Slurm picks its node, and babysit starts the program.
+fn pilot(
+    layers: Layers<'_>,
+    submit: SubmitMode,
+    launch: Option<&RawLaunch<'_>>,
+    sink: &mut Sink,
+) -> bool {
+    if layers.get(|s| &s.pilot) != Some(&true) {
+        return false;
+    }
+    let key = dotted(&layers.deciding(|s| &s.pilot).key, "pilot");
+    if submit == SubmitMode::Placed {
+        let text = "stands beside submit = \"placed\" (the default from 2 GPUs on)";
+        sink.fault(&key, text, "write submit = \"queued\", or leave `pilot` out");
+    }
+    if matches!(launch, Some(RawLaunch::Script(_))) {
+        let text = "stands beside `script`: a pilot starts one program after the other itself";
+        sink.fault(&key, text, "write what the script runs as `command`, or leave `pilot` out");
+    }
+    true
 }
 
 fn missing<T>(field: &Field<T>, home: &str, key: &str, hint: &str, sink: &mut Sink) {
@@ -291,6 +323,7 @@ impl Ready<'_> {
             mem: l.get(|s| &s.mem).cloned(),
             min_tier: self.min_tier,
             submit: self.submit,
+            pilot: self.pilot,
             args: self.args.clone(),
             time: l.get(|s| &s.time).cloned(),
             rows: self.rows,

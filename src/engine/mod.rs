@@ -7,7 +7,10 @@ mod tick;
 pub use reconcile::{Reconciled, reconcile};
 pub use tick::{Hands, Outcome, Report, dry_run, look, tick, tick_on};
 
+use crate::model::observation::Seen;
+use crate::model::pilot::{Claims, Offer};
 use crate::model::state::State;
+use crate::model::units::Time;
 use crate::planning::event::Event;
 use crate::planning::plan::FreeRows;
 
@@ -28,4 +31,11 @@ pub trait Checkpoint {
     fn free_rows(&mut self, rows: &FreeRows) -> anyhow::Result<()>;
     /// The decision journal. Losing a line loses no state, so it cannot fail a cycle.
     fn journal(&mut self, events: &[Event]);
+    /// What pilots claimed, as far as it is news to this state.
+    fn claims(&mut self, _: &State, _: Time) -> Seen<Claims> {
+        Ok(Claims::default())
+    }
+    /// What pilots may take from now on, by a state that has been saved. Without a new offer they go by
+    /// the old one, so it cannot fail a cycle.
+    fn offer(&mut self, _: &State, _: &Offer, _: Time) {}
 }

@@ -6,6 +6,7 @@ use crate::model::state::State;
 use crate::planning::differences::{Difference, differences, lost_instance};
 use crate::planning::event::Event;
 use crate::planning::orphans;
+use crate::planning::pilots;
 use crate::planning::plan::Target;
 use crate::planning::reconcile::reconcile as settle;
 use crate::planning::roster::Roster;
@@ -65,8 +66,11 @@ pub fn reconcile(hands: &mut Hands<'_>, state: &mut State, take_up: Option<&str>
     }
     let seen = observe(hands, state, cluster);
     let roster = Roster::new(state, &seen.cluster.jobs, seen.cluster.me);
-    let twins = settle(hands.policy, state, &seen, &roster, hands.now, &mut done.events);
-    orphans::follow(hands.policy, state, &seen, hands.now, &mut done.events);
+    let booked = pilots::book(hands.policy, state, &seen, &roster, hands.now, &mut done.events);
+    let roster = Roster::without(state, &seen.cluster.jobs, seen.cluster.me, &booked.aside);
+    let wait = &booked.wait;
+    let twins = settle(hands.policy, state, &seen, &roster, wait, hands.now, &mut done.events);
+    orphans::follow(hands.policy, state, &seen, wait, hands.now, &mut done.events);
     done.left = differences(state, &seen.cluster);
     if let Err(error) = hands.checkpoint.save(state) {
         done.outcome = Outcome::Failed(format!("the state could not be saved: {error:#}"));

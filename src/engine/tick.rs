@@ -2,6 +2,7 @@
 
 use crate::model::notice::Message;
 use crate::model::observation::{Cluster, GapKind, Measured, Observation, PastJob, Seen};
+use crate::model::pilot::Claims;
 use crate::model::policy::{Policy, SubmitMode};
 use crate::model::state::{State, TakesBoth, TickOutcome, TickRecord};
 use crate::model::units::{Secs, Time};
@@ -10,7 +11,7 @@ use crate::planning::plan::{Action, Plan, Purpose};
 use crate::planning::questions::{Questions, questions};
 use crate::planning::roster::Roster;
 use crate::planning::submit::Moment;
-use crate::planning::{apply, both, check, notices, plan, plan_with};
+use crate::planning::{apply, both, check, notices, pilots, plan, plan_with};
 use crate::progress::Progress;
 use crate::slurm::{PastAsk, Scope, Slurm};
 
@@ -84,7 +85,10 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
     if let Some(text) = strangers_under_our_names(state, &roster) {
         return fail(hands, state, Plan::default(), Vec::new(), text);
     }
-    let Beyond { accounting, progress, logs, own_gpus } = look_beyond(hands, state, &roster);
+    let claims = claims(hands, state);
+    let Beyond { accounting, progress, logs, own_gpus } =
+        look_beyond(hands, state, &roster, claims.as_ref());
+    seen.claims = claims;
     (seen.accounting, seen.progress) = (accounting, progress);
     (seen.logs, seen.own_gpus) = (logs, own_gpus);
     seen.takes_both = ask_both(hands, state, &seen.cluster);
@@ -186,19 +190,38 @@ struct Beyond {
 impl Beyond {
     fn beside(self, cluster: Cluster) -> Observation {
         let Beyond { accounting, progress, logs, own_gpus } = self;
-        Observation { cluster, accounting, progress, logs, own_gpus, takes_both: None }
+        Observation {
+            cluster,
+            accounting,
+            progress,
+            logs,
+            own_gpus,
+            takes_both: None,
+            claims: None,
+        }
     }
 }
 
 /// Everything that this cycle needs to know.
 pub(super) fn observe(hands: &mut Hands<'_>, state: &State, cluster: Cluster) -> Observation {
     let roster = Roster::new(state, &cluster.jobs, cluster.me);
-    look_beyond(hands, state, &roster).beside(cluster)
+    let claims = claims(hands, state);
+    let beyond = look_beyond(hands, state, &roster, claims.as_ref());
+    Observation { claims, ..beyond.beside(cluster) }
 }
 
-fn look_beyond(hands: &mut Hands<'_>, state: &State, roster: &Roster<'_>) -> Beyond {
+fn claims(hands: &mut Hands<'_>, state: &State) -> Option<Seen<Claims>> {
+    pilots::are_about(hands.policy, state).then(|| hands.checkpoint.claims(state, hands.now))
+}
+
+fn look_beyond(
+    hands: &mut Hands<'_>,
+    state: &State,
+    roster: &Roster<'_>,
+    claims: Option<&Seen<Claims>>,
+) -> Beyond {
     let Questions { names, since, measure, logs } =
-        questions(hands.policy, state, roster, hands.now);
+        questions(hands.policy, state, roster, claims, hands.now);
     let accounting = match since {
         Some(since) if !state.learned.accounting_off => {
             Some(hands.slurm.past(&PastAsk { names, since }))
@@ -323,6 +346,11 @@ fn finish(
     let saved = hands.checkpoint.save(state);
     if saved.is_ok() {
         hands.checkpoint.journal(events.get(told..).unwrap_or_default());
+        // Only what is saved is offered: a number that was offered is never given out again.
+        if outcome == Outcome::Ok && pilots::are_about(hands.policy, state) {
+            let offer = pilots::offer(hands.policy, state);
+            hands.checkpoint.offer(state, &offer, hands.now);
+        }
     }
     // What was not saved as told is told by a later cycle.
     let message = message.filter(|_| saved.is_ok());

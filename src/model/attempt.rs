@@ -2,8 +2,9 @@
 
 use super::cluster::{EndWord, JobState};
 use super::id::{JobId, Token};
+use super::pilot::Turn;
 use super::policy::Lane;
-use super::units::Time;
+use super::units::{Secs, Time};
 
 /// What Slurm has of this shard. Boxed, so that the many records that every rule of a cycle goes
 /// over stay small.
@@ -33,6 +34,8 @@ pub struct Attempt {
     pub uid: u32,
     /// Nodes kept out for good: the user's own, and those with an unfit model (policy.md 6.1).
     pub exclude: Vec<String>,
+    /// Its job is a pilot: it works on the shards that it claims.
+    pub pilot: bool,
 }
 
 /// A placement chosen for a job.
@@ -80,6 +83,8 @@ pub struct Live {
     pub twins: Vec<JobId>,
     /// babysit asked for its end, and why.
     pub stop: Option<Stop>,
+    /// A pilot's claim of this shard.
+    pub turn: Option<Turn>,
 }
 
 impl Live {
@@ -102,7 +107,25 @@ impl Live {
             stalled: None,
             twins: Vec::new(),
             stop: None,
+            turn: None,
         }
+    }
+
+    /// A pilot that has claimed no shard in its present run: the record that holds it only lent its
+    /// name.
+    pub fn is_unclaimed(&self) -> bool {
+        self.attempt.pilot && self.turn.is_none_or(|turn| turn.run != self.restarts)
+    }
+
+    /// When this attempt began in a run that began then.
+    pub fn begun(&self, run: Time, restarts: u32) -> Time {
+        let turn = self.turn.filter(|turn| turn.run == restarts);
+        run + turn.map_or(Secs(0), |turn| turn.after)
+    }
+
+    /// Runs of the job that were over when this record got it: they are another's to pay.
+    pub fn runs_before(&self) -> u32 {
+        self.turn.map_or(0, |turn| turn.run)
     }
 }
 
@@ -130,6 +153,8 @@ pub enum Stop {
     Stranded,
     /// A pending job of a split shard that would find no row to do.
     Unwanted,
+    /// A pilot that took no shard, or gave this one back before it began.
+    Unclaimed,
 }
 
 /// How an attempt ended.

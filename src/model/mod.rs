@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod id;
 pub mod notice;
 pub mod observation;
+pub mod pilot;
 pub mod policy;
 pub mod reason;
 pub mod request;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::cluster::{EndWord, Node, QueueJob};
 use super::id::JobId;
+use super::pilot::Claims;
 use super::rows::RowClaims;
 use super::state::TakesBoth;
 use super::units::{Money, Time};
@@ -98,6 +99,8 @@ pub struct Observation {
     pub own_gpus: Option<Seen<Option<u32>>>,
     /// Whether Slurm takes a job with two QOS, where that was asked in this cycle.
     pub takes_both: Option<TakesBoth>,
+    /// What pilots claimed; `None`: there are no pilots.
+    pub claims: Option<Seen<Claims>>,
 }
 
 impl Observation {

@@ -47,6 +47,10 @@ pub struct SlurmSettings {
     pub account: Option<String>,
     /// More sbatch options for every shard.
     pub args: Vec<String>,
+    /// babysit as the nodes have it, for pilots; `None`: not known.
+    pub babysit: Option<PathBuf>,
+    /// Where pilots find their offers and leave their claims; `None`: there is no such place.
+    pub pilots: Option<PathBuf>,
 }
 
 /// The two lanes (policy.md sections 1 and 3).
@@ -353,6 +357,8 @@ pub struct Shard {
     pub split: Option<Split>,
     /// It is a helper of the shard with this index.
     pub helps: Option<usize>,
+    /// Its jobs are pilots: each works on the shards of the family that it claims.
+    pub pilot: bool,
     /// Folder of this shard's job output.
     pub log_dir: PathBuf,
 }
@@ -396,6 +402,11 @@ impl Policy {
     /// The tier of a GRES model name; Slurm's spelling counts, letter case does not.
     pub fn tier_of(&self, model: &str) -> Option<&Tier> {
         self.tiers.iter().find(|t| t.gres.iter().any(|g| g.eq_ignore_ascii_case(model)))
+    }
+
+    /// Does any job of it claim its shards?
+    pub fn has_pilots(&self) -> bool {
+        self.shards.iter().any(|shard| shard.pilot)
     }
 
     pub fn tier_by_rank(&self, rank: u32) -> Option<&Tier> {

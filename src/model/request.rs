@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use super::id::{JobId, Token};
+use super::pilot::Pilot;
 use super::policy::Launch;
 
 /// One sbatch, complete.
@@ -31,6 +32,8 @@ pub struct Request {
     /// The user's own sbatch options.
     pub args: Vec<String>,
     pub launch: Launch,
+    /// The job is a pilot; `launch` is then what it falls back on.
+    pub pilot: Option<Pilot>,
 }
 
 /// What became of one sbatch.

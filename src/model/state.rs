@@ -175,6 +175,8 @@ pub struct ShardRecord {
     /// A move that Slurm refused: not tried again before `until`.
     pub move_refused: Option<MoveRefused>,
     pub charges: Vec<Charge>,
+    /// Claims of it by pilots that were booked or refused; the next one carries the number after it.
+    pub claims: u32,
     /// Why it is (not) running, as the last cycle saw it.
     pub why: Reason,
 }
@@ -371,6 +373,7 @@ impl ShardRecord {
             kept_off: KeptOff::default(),
             move_refused: None,
             charges: Vec::new(),
+            claims: 0,
             why: Reason::NotLookedYet,
         }
     }

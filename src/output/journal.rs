@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::cluster::EndWord;
+use crate::model::id::ShardId;
 use crate::model::state::EndHow;
 use crate::planning::event::{Event, What};
 
@@ -11,7 +12,7 @@ use super::format::{count, dollars, iso, one_line};
 pub const SCHEMA: &str = "babysit/journal/v1";
 
 /// Every `kind` that a line can have.
-pub const KINDS: [&str; 43] = [
+pub const KINDS: [&str; 45] = [
     TOTALS,
     "cycle-skipped",
     "submitted",
@@ -56,6 +57,8 @@ pub const KINDS: [&str; 43] = [
     "notify-failed",
     "rows-freed",
     "person",
+    "took",
+    "claim-refused",
 ];
 
 /// The kind of the lines that only pictures are drawn from.
@@ -89,6 +92,16 @@ pub(super) fn sentence(what: &What, at: crate::model::units::Time) -> String {
         What::Adopted { job, attempt } => {
             format!("job {job} was found in the queue as attempt {attempt}")
         }
+        What::Took { job, after: Some(after), .. } => format!("job {job} took it after {after}"),
+        What::Took { job, after: None, instead: Some(instead) } => {
+            format!("job {job}, submitted for {instead}, took it as the longest that waited")
+        }
+        What::Took { job, after: None, instead: None } => format!("job {job} took it"),
+        What::ClaimRefused { job, fence, why } => format!(
+            "claim {fence}{} of it counts for nothing: {}",
+            job.map_or(String::new(), |job| format!(" (job {job})")),
+            one_line(why)
+        ),
         What::SubmissionGivenUp { attempt } => {
             format!("attempt {attempt} never reached Slurm; it is submitted again")
         }
@@ -370,6 +383,14 @@ fn fields(what: &What) -> (&'static str, Value) {
             ("notify-failed", json!({ "events": events, "said": said }))
         }
         What::RowsFreed { rows, all } => ("rows-freed", json!({ "rows": rows, "all": all })),
+        What::Took { job, after, instead } => {
+            let name = |id: &Option<ShardId>| id.as_ref().map(ToString::to_string);
+            let (after, instead) = (name(after), name(instead));
+            ("took", json!({ "job": job.0, "after": after, "instead": instead }))
+        }
+        What::ClaimRefused { job, fence, why } => {
+            ("claim-refused", json!({ "job": job.map(|job| job.0), "fence": fence, "why": why }))
+        }
         What::Person { by, did } => ("person", json!({ "by": by, "did": did })),
     }
 }

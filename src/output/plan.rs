@@ -87,6 +87,7 @@ fn headline(action: &Action) -> String {
                 Stop::Stalled => "no new row for too long",
                 Stop::Stranded => "cannot start where it was sent",
                 Stop::Unwanted => "would find no row to do",
+                Stop::Unclaimed => "left over: a pilot took its shard",
             };
             format!("cancel {} ({why}): {}", count(jobs.len() as u64, "job"), names(jobs))
         }

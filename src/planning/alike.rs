@@ -95,6 +95,7 @@ mod tests {
             restart_stalled: false,
             split: None,
             helps: None,
+            pilot: false,
             id: ShardId::new("a", "s0"),
             index: 0,
             lab: "BCG".to_owned(),

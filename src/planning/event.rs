@@ -33,6 +33,19 @@ pub enum What {
         job: JobId,
         attempt: u32,
     },
+    /// A pilot works on it from now on: after another shard, or instead of the one that it was
+    /// submitted for.
+    Took {
+        job: JobId,
+        after: Option<ShardId>,
+        instead: Option<ShardId>,
+    },
+    /// A claim that counts for nothing; the next one carries a higher number.
+    ClaimRefused {
+        job: Option<JobId>,
+        fence: u32,
+        why: String,
+    },
     /// Looked for long enough with healthy answers: the submission never reached Slurm.
     SubmissionGivenUp {
         attempt: u32,

@@ -36,6 +36,7 @@ pub mod own_share;
 pub mod parking;
 pub mod past;
 pub mod person;
+pub mod pilots;
 pub mod placement;
 pub mod plan;
 pub mod questions;
@@ -97,15 +98,24 @@ pub fn plan_with(
     turnover::clock(state, now);
     own_share::note(state, now);
 
-    let records = records::bring_up(policy, state, seen, roster, now, events);
+    let booked = pilots::book(policy, state, seen, roster, now, events);
+    let anew;
+    let roster = if booked.changed {
+        anew = Roster::without(state, &seen.cluster.jobs, seen.cluster.me, &booked.aside);
+        &anew
+    } else {
+        roster
+    };
+    let records = records::bring_up(policy, state, seen, roster, &booked.wait, now, events);
     let Records { twins, over_cap, cancelled, stalled, mut census, lpt } = records;
-    orphans::follow(policy, state, seen, now, events);
+    orphans::follow(policy, state, seen, &booked.wait, now, events);
     turnover::count_starts(state, events);
 
     let me = seen.cluster.me;
     cancel(state, me, Stop::Cancelled, cancelled, &mut plan);
     cancel(state, me, Stop::OverCap, over_cap, &mut plan);
     cancel(state, me, Stop::Twin, twins, &mut plan);
+    cancel(state, me, Stop::Unclaimed, booked.surplus, &mut plan);
     cancel(state, me, Stop::Stalled, stalled, &mut plan);
 
     plan.actions.extend(row_claims::review(policy, state, seen, roster, now, &mut plan.events));

@@ -1,9 +1,10 @@
 //! Shards that shards.toml no longer names, with a job that still lives, or GPUs that were kept for
 //! them: followed to their end and charged as any other, and nothing is decided for them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::mem;
 
+use crate::model::id::JobId;
 use crate::model::observation::Observation;
 use crate::model::policy::{Policy, Shard};
 use crate::model::state::{Attempt, LabRecord, ShardRecord, Slot, State};
@@ -37,6 +38,7 @@ pub fn follow(
     policy: &Policy,
     state: &mut State,
     seen: &Observation,
+    wait: &HashSet<JobId>,
     now: Time,
     events: &mut Vec<Event>,
 ) {
@@ -66,7 +68,7 @@ pub fn follow(
         // Nothing is cancelled here, so nothing may say that it was: a second job of one is listed by
         // `babysit reconcile`, for a person.
         let mut told = Vec::new();
-        reconcile(&policy, &mut apart, seen, &roster, now, &mut told);
+        reconcile(&policy, &mut apart, seen, &roster, wait, now, &mut told);
         events.extend(told.into_iter().filter(|event| !matches!(event.what, What::Twin { .. })));
         for (record, shard) in apart.shards.iter_mut().zip(&policy.shards) {
             close(&policy, shard, record, &mut apart.labs, now);

@@ -43,6 +43,14 @@ impl<'a> Past<'a> {
         self.ours(attempt).filter(|row| row.id == job).collect()
     }
 
+    /// Its rows by run, without the first so many.
+    pub fn runs(&self, attempt: &Attempt, job: JobId, others: u32) -> Vec<&'a PastJob> {
+        let mut rows = self.all(attempt, job);
+        rows.sort_by_key(|row| row.started);
+        rows.drain(..rows.len().min(others as usize));
+        rows
+    }
+
     fn ours(&self, attempt: &Attempt) -> impl Iterator<Item = &'a PastJob> {
         let rows = self.rows.get(attempt.token.name.as_str());
         rows.into_iter().flatten().copied().filter(|row| {

@@ -3,11 +3,14 @@
 
 use crate::model::cluster::JobState;
 use crate::model::id::JobId;
+use crate::model::observation::Seen;
+use crate::model::pilot::Claims;
 use crate::model::policy::Policy;
 use crate::model::state::{Attempt, Slot, State};
 use crate::model::units::{Secs, Time};
 
 use super::orphans;
+use super::pilots;
 use super::roster::Roster;
 
 /// What this cycle must ask beyond the two probes.
@@ -35,8 +38,19 @@ impl Questions {
 /// on them; those that run or just ended are read in every cycle.
 const REMEASURE: Secs = Secs::minutes(10);
 
-pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time) -> Questions {
+/// `claims`: what pilots claimed since the last cycle.
+pub fn questions(
+    policy: &Policy,
+    state: &State,
+    roster: &Roster<'_>,
+    claims: Option<&Seen<Claims>>,
+    now: Time,
+) -> Questions {
     let mut asked = Questions::default();
+    let claimed = match claims {
+        Some(Ok(claims)) => pilots::claimed(policy, state, claims),
+        Some(Err(_)) | None => Vec::new(),
+    };
     let attempts = state.orphans.iter().filter_map(|record| orphans::unclear(record, roster));
     attempts.for_each(|attempt| asked.ask(attempt));
     for (i, record) in state.shards.iter().enumerate() {
@@ -83,8 +97,17 @@ pub fn questions(policy: &Policy, state: &State, roster: &Roster<'_>, now: Time)
                 true
             }
         };
+        // A pilot works on it, or has; its own record does not know yet.
+        let claim = claimed.binary_search_by_key(&i, |(shard, _)| *shard);
+        let claim = claim.ok().and_then(|at| claimed.get(at));
+        if let Some((_, job)) = claim
+            && roster.by_id(*job).is_none_or(|job| job.state.is_over())
+            && asked.logs.last().is_none_or(|(last, _)| *last != i)
+        {
+            asked.logs.push((i, *job));
+        }
         match policy.shards[i].helps {
-            None if measure => asked.measure.push(i),
+            None if measure || claim.is_some() => asked.measure.push(i),
             None => {}
             // Its rows are its shard's, whose files tell of both.
             Some(helped) if record.slot != Slot::Free && !asked.measure.contains(&helped) => {

@@ -95,6 +95,7 @@ pub fn stays_at_rest(
         logs: Vec::new(),
         own_gpus: None,
         takes_both: None,
+        claims: None,
     };
     let mut events = Vec::new();
     measure(policy, state, &seen, now, &mut events);

@@ -5,15 +5,17 @@
 
 mod runs;
 
-use std::collections::BTreeMap;
+pub(super) use runs::tier_of_run;
+
+use std::collections::{BTreeMap, HashSet};
 use std::mem;
 
-use crate::model::cluster::{JobState, Node, QueueJob};
-use crate::model::id::Token;
+use crate::model::cluster::{EndWord, JobState, Node, QueueJob};
+use crate::model::id::{JobId, Token};
 use crate::model::observation::{GapKind, Observation, PastJob};
 use crate::model::policy::Policy;
 use crate::model::state::{
-    Absence, Attempt, End, EndHow, Intent, KeptOff, LabRecord, Live, ShardRecord, Slot, State,
+    Absence, Attempt, End, EndHow, Intent, KeptOff, LabRecord, Live, ShardRecord, Slot, State, Stop,
 };
 use crate::model::units::{Secs, Time};
 
@@ -26,7 +28,7 @@ use super::roster::{Ours, Roster, lane_of};
 
 /// A job that neither the queue nor accounting knows is given up after this long, and not before
 /// this many healthy queues were seen without it: accounting lags by minutes, not by hours.
-const VANISH_AFTER: Secs = Secs::minutes(5);
+pub(super) const VANISH_AFTER: Secs = Secs::minutes(5);
 const VANISH_LOOKS: u32 = 3;
 /// Accounting says "running", the controller has not known the job for this long: a runaway record.
 const RUNAWAY_AFTER: Secs = Secs::hours(1);
@@ -37,10 +39,11 @@ pub fn reconcile(
     state: &mut State,
     seen: &Observation,
     roster: &Roster<'_>,
+    wait: &HashSet<JobId>,
     now: Time,
     events: &mut Vec<Event>,
 ) -> Vec<Target> {
-    let shown = Shown::new(policy, state, seen, roster, now);
+    let shown = Shown::new(policy, state, seen, roster, wait, now);
     let mut twins = Vec::new();
     let State { shards, labs, .. } = state;
     for (i, record) in shards.iter_mut().enumerate() {
@@ -55,6 +58,8 @@ pub struct Shown<'a> {
     roster: &'a Roster<'a>,
     past: Past<'a>,
     nodes: &'a [Node],
+    /// Pilots with a claim that is not booked yet: their records stay as they are.
+    wait: &'a HashSet<JobId>,
     me: u32,
     now: Time,
 }
@@ -65,13 +70,15 @@ impl<'a> Shown<'a> {
         state: &mut State,
         seen: &'a Observation,
         roster: &'a Roster<'a>,
+        wait: &'a HashSet<JobId>,
         now: Time,
     ) -> Shown<'a> {
         let past = Past::new(state, seen);
         if matches!(&seen.accounting, Some(Err(gap)) if gap.kind == GapKind::Off) {
             state.learned.accounting_off = true;
         }
-        Shown { policy, roster, past, nodes: &seen.cluster.nodes, me: seen.cluster.me, now }
+        let (nodes, me) = (seen.cluster.nodes.as_slice(), seen.cluster.me);
+        Shown { policy, roster, past, nodes, wait, me, now }
     }
 
     /// Brings one record up to it.
@@ -83,8 +90,11 @@ impl<'a> Shown<'a> {
         events: &mut Vec<Event>,
         twins: &mut Vec<Target>,
     ) {
+        if record.live().is_some_and(|live| self.wait.contains(&live.job)) {
+            return;
+        }
         let before = mem::replace(&mut record.slot, Slot::Free);
-        let Shown { policy, roster, past, nodes, me, now } = self;
+        let Shown { policy, roster, past, nodes, wait: _, me, now } = self;
         let mut step = Step { policy, record, labs, roster, past, nodes, shard, now: *now, events };
         let after = match before {
             Slot::Free => step.adopt_stray(Slot::Free),
@@ -134,6 +144,7 @@ impl Step<'_, '_> {
             asked_at: stray.job.submitted.unwrap_or(self.now),
             uid: stray.job.uid,
             exclude: Vec::new(),
+            pilot: self.policy.shards[self.shard].pilot,
         };
         self.adopt(attempt, stray.job)
     }
@@ -192,7 +203,7 @@ impl Step<'_, '_> {
             // the same id may come back, so the word is not the end yet.
             if !(word.may_return() && job.requeue) {
                 if job.restarts > 0
-                    && let Err(why) = self.charge_earlier(&live.attempt, job)
+                    && let Err(why) = self.charge_earlier(&live.attempt, job, live.runs_before())
                 {
                     if live.state != job.state {
                         self.tell(What::EndPutOff { job: live.job, why });
@@ -201,6 +212,7 @@ impl Step<'_, '_> {
                     return Slot::Live(live);
                 }
                 let started = job.started.filter(|_| !job.nodes.is_empty());
+                let started = started.map(|run| live.begun(run, job.restarts));
                 let known = live.tier.clone().filter(|_| live.started.is_some());
                 let tier =
                     known.or_else(|| self.tier_of_run(&live.attempt, &job.nodes, &job.asked));
@@ -228,7 +240,8 @@ impl Step<'_, '_> {
         kept_off::see(self.record, &live.attempt.exclude, job.excluded.as_deref());
         live.absent = None;
         if runs {
-            live.started = job.started.or(live.started).or(Some(self.now));
+            let began = job.started.map(|run| live.begun(run, job.restarts));
+            live.started = began.or(live.started).or(Some(self.now));
         } else if !job.state.is_over() {
             live.started = None;
         }
@@ -278,29 +291,47 @@ impl Step<'_, '_> {
     }
 
     fn end_of(&self, live: &Live, how: EndHow) -> End {
+        // A pilot that found nothing to take has failed in nothing.
+        let returned = live.turn.is_some_and(|turn| turn.returned);
+        let unclaimed = how == EndHow::Word(EndWord::Completed)
+            && live.attempt.pilot
+            && (live.is_unclaimed() || returned);
         End {
             started: live.started,
             nodes: live.nodes.clone(),
             tier: live.tier.clone(),
             mark: live.mark,
-            stop: live.stop,
+            stop: live.stop.or(unclaimed.then_some(Stop::Unclaimed)),
             ..End::new(&live.attempt, live.job, how, self.now)
         }
     }
 
     fn end_of_live(&mut self, live: &Live, row: &PastJob, how: EndHow) -> Slot {
-        let tier = live.tier.clone().filter(|_| live.started == row.started);
-        self.end_by_row(End { tier, ..self.end_of(live, how) }, &live.attempt, row)
+        let began = row.started.map(|run| live.begun(run, live.restarts));
+        let tier = live.tier.clone().filter(|_| live.started == began);
+        let end = End { tier, ..self.end_of(live, how) };
+        let shift = row.started.map_or(Secs(0), |run| live.begun(run, live.restarts).since(run));
+        self.end_by_row(end, &live.attempt, row, shift, live.runs_before())
     }
 
     fn end_of_past(&mut self, attempt: &Attempt, row: &PastJob, how: EndHow) -> Slot {
-        self.end_by_row(End::new(attempt, row.id, how, self.now), attempt, row)
+        let end = End::new(attempt, row.id, how, self.now);
+        self.end_by_row(end, attempt, row, Secs(0), 0)
     }
 
     /// Accounting's times count. Earlier runs of the same job (Slurm requeued it between two
     /// cycles) have rows of their own.
-    fn end_by_row(&mut self, mut end: End, attempt: &Attempt, row: &PastJob) -> Slot {
-        end.started = row.started.filter(|_| !row.nodes.is_empty());
+    ///
+    /// `shift`: this attempt began so long after the run. The first `others` runs are not its own.
+    fn end_by_row(
+        &mut self,
+        mut end: End,
+        attempt: &Attempt,
+        row: &PastJob,
+        shift: Secs,
+        others: u32,
+    ) -> Slot {
+        end.started = row.started.filter(|_| !row.nodes.is_empty()).map(|run| run + shift);
         end.ended = row.ended.unwrap_or(self.now);
         end.exit.clone_from(&row.exit);
         end.nodes.clone_from(&row.nodes);
@@ -309,8 +340,8 @@ impl Step<'_, '_> {
         if end.tier.is_none() {
             end.tier = self.tier_of_run(attempt, &row.nodes, &[]);
         }
-        for earlier in self.past.all(attempt, row.id) {
-            if earlier.started != end.started {
+        for earlier in self.past.runs(attempt, row.id, others) {
+            if earlier.started != row.started {
                 self.charge_row(attempt, earlier);
             }
         }

@@ -4,6 +4,9 @@
 //! In a campaign of ten thousand shards the records are larger than what a processor keeps near:
 //! most of a pass is waiting for memory, so there is one and not one for each rule.
 
+use std::collections::HashSet;
+
+use crate::model::id::JobId;
 use crate::model::observation::Observation;
 use crate::model::policy::Policy;
 use crate::model::state::{ShardRecord, State, cap_among};
@@ -40,10 +43,11 @@ pub fn bring_up(
     state: &mut State,
     seen: &Observation,
     roster: &Roster<'_>,
+    wait: &HashSet<JobId>,
     now: Time,
     events: &mut Vec<Event>,
 ) -> Records {
-    let shown = Shown::new(policy, state, seen, roster, now);
+    let shown = Shown::new(policy, state, seen, roster, wait, now);
     let (mut twins, mut over_cap, mut cancelled) = (Vec::new(), Vec::new(), Vec::new());
     let (mut measured, mut judged, mut capped) = (Vec::new(), Vec::new(), Vec::new());
     let mut running = Vec::new();

@@ -3,7 +3,7 @@
 //! A job is ours if its comment carries our instance and its name is the one that belongs to that
 //! comment; the user is compared where a shard's attempt is matched (contract.md, "Job names").
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;
@@ -37,6 +37,16 @@ pub struct Roster<'a> {
 
 impl<'a> Roster<'a> {
     pub fn new(state: &State, jobs: &'a [QueueJob], me: u32) -> Roster<'a> {
+        Roster::without(state, jobs, me, &HashSet::new())
+    }
+
+    /// The same; these jobs are ours, but of no shard.
+    pub fn without(
+        state: &State,
+        jobs: &'a [QueueJob],
+        me: u32,
+        aside: &HashSet<JobId>,
+    ) -> Roster<'a> {
         let known = Known::new(state);
         let mut found: Vec<(usize, Ours<'a>)> = Vec::with_capacity(jobs.len());
         let mut foreign = Vec::new();
@@ -46,7 +56,9 @@ impl<'a> Roster<'a> {
             let owner = known.owner(job);
             is_ours.push(owner.is_some());
             if let Some((shard, attempt)) = owner {
-                found.push((shard, Ours { job, attempt }));
+                if !aside.contains(&job.id) {
+                    found.push((shard, Ours { job, attempt }));
+                }
             } else if job.uid == me
                 && job.name.starts_with(&project)
                 && known.is_of_another_state(job)

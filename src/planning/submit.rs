@@ -3,16 +3,17 @@
 use crate::model::caution::Caution;
 use crate::model::id::Token;
 use crate::model::observation::Cluster;
-use crate::model::policy::{Lane, LaneSpec, Policy, Shard};
+use crate::model::policy::{Lane, LaneSpec, Policy, Shard, Tier};
 use crate::model::request::Request;
 use crate::model::state::{Attempt, Gate, Pin, ShardRecord, Slot, State};
-use crate::model::units::Time;
+use crate::model::units::{Money, Time};
 
 use super::ask::{Ask, ask};
 use super::breaker;
 use super::exclude::users_own;
 use super::kept_off::union;
 use super::measure::is_done;
+use super::pilots;
 use super::plan::Submit;
 
 /// What every decision of one cycle shares.
@@ -80,21 +81,13 @@ pub fn request(
         _ => LaneSpec::default(),
     };
     let cap = state.cap_of(&spec.id, spec.cap);
-    let mut env = vec![
-        ("PROJECT", policy.project.clone()),
-        ("FAMILY", spec.id.family.clone()),
-        ("SHARD", spec.id.shard_helped().to_owned()),
-        ("SHARD_INDEX", spec.index.to_string()),
-        ("ATTEMPT", number.to_string()),
-        ("ROWS", spec.rows.to_string()),
-        ("COST_CAP", cap.map_or(String::new(), |cap| cap.dollars().to_string())),
-        ("GPUS", spec.gpus.to_string()),
-        ("TIER", tier.map_or(String::new(), |tier| tier.name.clone())),
-    ];
+    let pilot = pilots::place(policy, spec, record);
+    let mut env = env(policy, spec, number, cap, tier);
     if let Some(split) = &spec.split {
-        env.push(("ROW_CLAIMS", split.claims.display().to_string()));
-        env.push(("ROW_CLAIMANT", token.comment.clone()));
-        env.push(("HELPER", spec.id.helper_number().map_or(String::new(), |n| n.to_string())));
+        let mut tell = |key: &str, value| env.push((format!("BABYSIT_{key}"), value));
+        tell("ROW_CLAIMS", split.claims.display().to_string());
+        tell("ROW_CLAIMANT", token.comment.clone());
+        tell("HELPER", spec.id.helper_number().map_or(String::new(), |n| n.to_string()));
     }
     let request = Request {
         token: token.clone(),
@@ -113,9 +106,10 @@ pub fn request(
         time: spec.time.clone(),
         workdir: spec.workdir.clone(),
         log_dir: spec.log_dir.clone(),
-        env: env.into_iter().map(|(key, value)| (format!("BABYSIT_{key}"), value)).collect(),
+        env,
         args: spec.args.clone(),
         launch: spec.launch.clone(),
+        pilot,
     };
     let attempt = Attempt {
         number,
@@ -127,9 +121,32 @@ pub fn request(
         asked_at: now,
         uid: cluster.me,
         exclude: union(&exclude, &users_own(&spec.args)),
+        pilot: request.pilot.is_some(),
     };
     let kept_off = kept_off.to_vec();
     Submit { shard, id: spec.id.clone(), attempt, request, kept_off }
+}
+
+/// What the shard's program is told (contract.md, "Job names").
+pub(super) fn env(
+    policy: &Policy,
+    spec: &Shard,
+    number: u32,
+    cap: Option<Money>,
+    tier: Option<&Tier>,
+) -> Vec<(String, String)> {
+    let env = [
+        ("PROJECT", policy.project.clone()),
+        ("FAMILY", spec.id.family.clone()),
+        ("SHARD", spec.id.shard_helped().to_owned()),
+        ("SHARD_INDEX", spec.index.to_string()),
+        ("ATTEMPT", number.to_string()),
+        ("ROWS", spec.rows.to_string()),
+        ("COST_CAP", cap.map_or(String::new(), |cap| cap.dollars().to_string())),
+        ("GPUS", spec.gpus.to_string()),
+        ("TIER", tier.map_or(String::new(), |tier| tier.name.clone())),
+    ];
+    env.into_iter().map(|(key, value)| (format!("BABYSIT_{key}"), value)).collect()
 }
 
 /// Eight hex digits that no earlier attempt of this shard had, from the cycle's randomness.

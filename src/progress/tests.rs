@@ -62,6 +62,7 @@ pub(super) fn shard(name: &str, done: RowsIn, cost: Option<CostIn>) -> Shard {
         restart_stalled: false,
         split: None,
         helps: None,
+        pilot: false,
         log_dir: PathBuf::from("/"),
     }
 }

@@ -10,6 +10,7 @@ pub mod error;
 pub mod gres;
 pub mod health;
 pub mod hostlist;
+pub mod program;
 pub mod real;
 pub mod rows;
 pub mod sacct;

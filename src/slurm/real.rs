@@ -282,7 +282,7 @@ impl RealSlurm {
 }
 
 /// With its parents; for user and group at most, whatever the umask: others could put files there.
-fn make_folder(folder: &Path) -> std::io::Result<()> {
+pub(super) fn make_folder(folder: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o775).create(folder)
 }
 

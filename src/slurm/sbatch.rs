@@ -9,10 +9,11 @@ use std::path::Path;
 
 use crate::model::id::JobId;
 use crate::model::observation::Seen;
+use crate::model::pilot::Pilot;
 use crate::model::policy::Launch;
 use crate::model::request::{Refusal, RefusalClass, Request, Submitted};
 
-use super::command::{End, NotFound, Outcome};
+use super::command::{End, NotFound, Outcome, render};
 use super::{error, hostlist};
 
 /// Arguments. The user's own come last, so that they win; but who the job is (name, comment) and who
@@ -81,13 +82,34 @@ pub(super) fn parse_dry(source: &str, run: Result<Outcome, NotFound>) -> Seen<Re
 ///
 /// A login shell: the job then has the user's PATH and modules, not cron's.
 pub fn script(request: &Request) -> Option<String> {
-    match &request.launch {
-        Launch::Script(_) => None,
-        Launch::Command(command) => Some(format!(
+    match (&request.launch, &request.pilot) {
+        (Launch::Script(_), _) => None,
+        (Launch::Command(command), None) => Some(format!(
             "#!/bin/bash -l\n# {} (the login shell loads your profile)\n{command}\n",
             request.token.name
         )),
+        (Launch::Command(command), Some(pilot)) => Some(format!(
+            "#!/bin/bash\n# {} (a pilot: each command gets a login shell of its own)\nexec {}\n",
+            request.token.name,
+            render(&pilot_argv(request, pilot, command))
+        )),
     }
+}
+
+/// What a pilot's job runs. All of it that babysit wrote itself stands before the `--`.
+fn pilot_argv(request: &Request, pilot: &Pilot, command: &str) -> Vec<String> {
+    let mut argv = vec![
+        pilot.program.display().to_string(),
+        "exec".to_owned(),
+        format!("--pilots={}", pilot.folder.display()),
+        format!("--shard={}", pilot.shard),
+        format!("--group={}", pilot.group),
+        format!("--fence={}", pilot.fence),
+        format!("--token={}", request.token.comment),
+    ];
+    argv.extend(request.time.as_ref().map(|limit| format!("--time={limit}")));
+    argv.extend(["--".to_owned(), command.to_owned()]);
+    argv
 }
 
 fn text(path: &Path) -> Result<&str, String> {
@@ -265,6 +287,7 @@ mod tests {
                 .map(str::to_owned)
                 .to_vec(),
             launch: Launch::Command("python run.py --shard s0".into()),
+            pilot: None,
         }
     }
 

@@ -8,6 +8,7 @@ mod file;
 mod follow;
 mod journal;
 mod lock;
+mod pilots;
 mod plain;
 pub mod recording;
 mod row_claims;
@@ -25,6 +26,7 @@ pub use self::error::StoreError;
 pub use self::file::make_folder;
 use self::file::{Stamp, beside};
 pub use self::follow::Lines;
+pub use self::pilots::{Claimed, Pilots};
 pub use self::plain::{create, replace, replace_keeping};
 use self::recording::{Before, Given};
 pub use self::row_claims::{Marked, Taker, free_all_rows, free_row, mark_row, take_row};
@@ -34,7 +36,7 @@ use crate::model::state::State;
 use crate::model::units::Time;
 
 /// A state file and the files beside it: `<state>.lock`, `<state>.bak`, `<state>.progress`,
-/// `<state>.recording` and `journal.jsonl`.
+/// `<state>.recording`, `<state>.pilots` and `journal.jsonl`.
 #[derive(Debug, Clone)]
 pub struct Store {
     path: PathBuf,
@@ -73,6 +75,11 @@ impl Store {
     /// Where what cycles were given to decide on is kept.
     pub fn recording_path(&self) -> PathBuf {
         beside(&self.path, ".recording")
+    }
+
+    /// Where pilots find what they may take, and leave what they took.
+    pub fn pilots(&self) -> Pilots {
+        Pilots::at(beside(&self.path, ".pilots"))
     }
 
     /// The last good state before the present one.

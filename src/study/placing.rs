@@ -320,6 +320,7 @@ fn shard(id: ShardId, job: &Arrival) -> Shard {
         restart_stalled: false,
         split: None,
         helps: None,
+        pilot: false,
         index: 0,
         lab: job.lab.clone(),
         launch: Launch::Command(String::new()),

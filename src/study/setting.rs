@@ -300,6 +300,7 @@ fn shard(work: &ShardWork) -> Shard {
         restart_stalled: false,
         split: None,
         helps: None,
+        pilot: false,
         id: work.id.clone(),
         index: 0,
         lab: "lab".to_owned(),

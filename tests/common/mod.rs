@@ -41,6 +41,7 @@ fn shard(family: &str, index: u32, rows: u32, row_time: Secs, cap: f64) -> Shard
         restart_stalled: false,
         split: None,
         helps: None,
+        pilot: false,
         log_dir: format!("/lab/logs/{family}/s{index}").into(),
         id,
     }
@@ -93,6 +94,7 @@ pub fn request(log_dir: &std::path::Path) -> Request {
         env: Vec::new(),
         args: Vec::new(),
         launch: Launch::Command("true".into()),
+        pilot: None,
     }
 }
 
@@ -113,6 +115,7 @@ pub fn attempt(id: &ShardId, number: u32, lane: Lane) -> Attempt {
         asked_at: NOW - Secs::hours(5),
         uid: 1000,
         exclude: Vec::new(),
+        pilot: false,
     }
 }
 

@@ -75,6 +75,7 @@ impl Site {
             env: vec![("BABYSIT_SHARD".to_owned(), "s 0".to_owned())],
             args: Vec::new(),
             launch: Launch::Command(command.to_owned()),
+            pilot: None,
         }
     }
 

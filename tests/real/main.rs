@@ -16,6 +16,7 @@ mod init;
 mod lanes;
 mod no_accounting;
 mod person;
+mod pilots;
 mod placed;
 mod split;
 mod surroundings;

@@ -81,6 +81,7 @@ pub fn shard(id: &str, rows: u32) -> Shard {
         restart_stalled: false,
         split: None,
         helps: None,
+        pilot: false,
         log_dir: "/logs".into(),
         id,
     }

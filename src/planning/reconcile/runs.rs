@@ -1,9 +1,9 @@
 //! The runs of a job as they become past, each charged once (policy.md section 7): those we saw,
 //! those that Slurm's requeueing ended, and those that only accounting knows.
 
-use crate::model::cluster::{GpuCount, JobState, QueueJob};
+use crate::model::cluster::{GpuCount, JobState, Node, QueueJob};
 use crate::model::observation::PastJob;
-use crate::model::policy::Tier;
+use crate::model::policy::{Policy, Tier};
 use crate::model::state::{Attempt, Live};
 
 use super::super::account::{self, Run};
@@ -16,7 +16,8 @@ impl Step<'_, '_> {
     /// asked when the job is over.
     pub(super) fn put_back(&mut self, live: &mut Live, job: &QueueJob) {
         // A job on its way back counts the restart while the old run is still ending.
-        let ending = job.state.holds_gpus() && job.started.is_some() && job.started == live.started;
+        let began = job.started.map(|run| live.begun(run, live.restarts));
+        let ending = job.state.holds_gpus() && began.is_some() && began == live.started;
         if ending {
             return;
         }
@@ -39,6 +40,7 @@ impl Step<'_, '_> {
         &mut self,
         attempt: &Attempt,
         job: &QueueJob,
+        others: u32,
     ) -> Result<(), String> {
         if self.past.off {
             return Ok(());
@@ -46,10 +48,10 @@ impl Step<'_, '_> {
         if let Some(why) = self.past.gap {
             return Err(why.to_owned());
         }
-        let rows = self.past.all(attempt, job.id);
+        let rows = self.past.runs(attempt, job.id, others);
         let over = |row: &&PastJob| row.end.is_some() && row.started != job.started;
         let earlier: Vec<&PastJob> = rows.into_iter().filter(over).collect();
-        if earlier.len() < job.restarts as usize {
+        if earlier.len() < job.restarts.saturating_sub(others) as usize {
             return Err("accounting does not have all of its runs yet".to_owned());
         }
         for row in earlier {
@@ -66,30 +68,14 @@ impl Step<'_, '_> {
         self.charge(&Run { attempt, gpus, started, ended, tier: tier.as_deref() });
     }
 
-    /// The tier a run is charged at: as pinned, as asked, or as its node has it. On a mixed node
-    /// Slurm's queue does not show which model an untyped job got: the lower one is charged.
     pub(super) fn tier_of_run(
         &self,
         attempt: &Attempt,
         nodes: &[String],
         asked: &[GpuCount],
     ) -> Option<String> {
-        if let Some(pin) = &attempt.pin {
-            return Some(pin.tier.clone());
-        }
-        let asked = asked.iter().find_map(|ask| ask.model.as_deref());
-        if let Some(tier) = asked.and_then(|model| self.policy.tier_of(model)) {
-            return Some(tier.name.clone());
-        }
         let min = self.record.min_tier.or(self.policy.shards[self.shard].min_tier);
-        let good = |tier: &&Tier| min.is_none_or(|min| tier.rank >= min);
-        let Some(node) = self.nodes.iter().find(|node| nodes.first() == Some(&node.name)) else {
-            // The node has left the cluster since: what it must at least have had.
-            return self.policy.tiers.iter().find(good).map(|tier| tier.name.clone());
-        };
-        let models = node.gpus.iter().flatten().filter_map(|gpus| gpus.model.as_deref());
-        let tiers = models.filter_map(|model| self.policy.tier_of(model));
-        tiers.filter(good).min_by_key(|tier| tier.rank).map(|tier| tier.name.clone())
+        tier_of_run(self.policy, self.nodes, min, attempt, nodes, asked)
     }
 
     pub(super) fn charge(&mut self, run: &Run<'_>) {
@@ -100,4 +86,33 @@ impl Step<'_, '_> {
             self.tell(What::Charged { attempt: run.attempt, gpu_seconds: new.0 });
         }
     }
+}
+
+/// The tier a run is charged at: as pinned, as asked, or as its node has it. On a mixed node
+/// Slurm's queue does not show which model an untyped job got: the lower one is charged.
+///
+/// `min`: rank of the lowest tier that the shard may run on.
+pub(in crate::planning) fn tier_of_run(
+    policy: &Policy,
+    all: &[Node],
+    min: Option<u32>,
+    attempt: &Attempt,
+    nodes: &[String],
+    asked: &[GpuCount],
+) -> Option<String> {
+    if let Some(pin) = &attempt.pin {
+        return Some(pin.tier.clone());
+    }
+    let asked = asked.iter().find_map(|ask| ask.model.as_deref());
+    if let Some(tier) = asked.and_then(|model| policy.tier_of(model)) {
+        return Some(tier.name.clone());
+    }
+    let good = |tier: &&Tier| min.is_none_or(|min| tier.rank >= min);
+    let Some(node) = all.iter().find(|node| nodes.first() == Some(&node.name)) else {
+        // The node has left the cluster since: what it must at least have had.
+        return policy.tiers.iter().find(good).map(|tier| tier.name.clone());
+    };
+    let models = node.gpus.iter().flatten().filter_map(|gpus| gpus.model.as_deref());
+    let tiers = models.filter_map(|model| policy.tier_of(model));
+    tiers.filter(good).min_by_key(|tier| tier.rank).map(|tier| tier.name.clone())
 }

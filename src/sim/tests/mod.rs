@@ -59,6 +59,7 @@ pub fn request(name: &str, qos: &str, gres: &str) -> Request {
         env: Vec::new(),
         args: Vec::new(),
         launch: Launch::Command("true".to_owned()),
+        pilot: None,
     }
 }
 

@@ -38,7 +38,8 @@ disk_struct!(DiskPolicyShard for Shard {
     oom: Vec<String>,
     restart_stalled: bool,
     split: Option<Split>,
-    helps: Option<usize>
+    helps: Option<usize>,
+    pilot: bool
 });
 
 disk_struct!(DiskSplit for Split { workers: u32, claims: PathBuf; });
@@ -126,7 +127,9 @@ disk_struct!(DiskSlurmSettings for SlurmSettings {
     bin_dir: Option<PathBuf>,
     partition: Option<String>,
     account: Option<String>,
-    args: Vec<String>
+    args: Vec<String>,
+    babysit: Option<PathBuf>,
+    pilots: Option<PathBuf>
 });
 
 /// Paths of a policy are made from the text of shards.toml, so no byte is lost.

@@ -227,5 +227,6 @@ pub(crate) fn observation(dice: &mut Dice, shards: usize) -> Observation {
         logs: Roll::roll(dice),
         own_gpus: Roll::roll(dice),
         takes_both: Roll::roll(dice),
+        claims: Roll::roll(dice),
     }
 }

@@ -9,6 +9,7 @@ mod asked;
 pub(super) mod cycle;
 mod form;
 mod notice;
+pub(super) mod pilot;
 mod reason;
 mod record;
 mod seen;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::form::{Blank, Form, disk_enum, disk_struct, disk_words};
 use crate::model::cluster::{EndWord, JobState};
 use crate::model::id::{JobId, ShardId, Token};
+use crate::model::pilot::Turn;
 use crate::model::policy::Lane;
 use crate::model::reason::Reason;
 use crate::model::state::{
@@ -35,7 +36,8 @@ disk_struct!(DiskShard for ShardRecord {
     move_refused: Option<MoveRefused>,
     charges: Vec<Charge>,
     why: Reason,
-    lab: String
+    lab: String,
+    claims: u32
 });
 
 disk_enum!(DiskGate for Gate {
@@ -54,7 +56,9 @@ disk_enum!(DiskHeldWhy for HeldWhy {
     HostMemory,
 });
 
-disk_enum!(DiskSlot for Slot {
+disk_enum!(
+    #[allow(clippy::large_enum_variant, reason = "it lives for one line of the file")]
+    DiskSlot for Slot {
     Free,
     Submitting(intent: Box<Intent>),
     Live(live: Box<Live>),
@@ -70,7 +74,8 @@ disk_struct!(DiskAttempt for Attempt {
     lane: Option<Lane>,
     pin: Option<Pin>,
     rows_before: u32,
-    exclude: Vec<String>
+    exclude: Vec<String>,
+    pilot: bool
 });
 
 disk_struct!(DiskToken for Token { name: String, comment: String; });
@@ -99,8 +104,11 @@ disk_struct!(DiskLive for Live {
     absent: Option<Absence>,
     stalled: Option<Time>,
     twins: Vec<JobId>,
-    stop: Option<Stop>
+    stop: Option<Stop>,
+    turn: Option<Turn>
 });
+
+disk_struct!(DiskTurn for Turn { fence: u32; run: u32, after: Secs, returned: bool });
 
 disk_enum!(DiskJobState for JobState {
     Pending,
@@ -110,7 +118,7 @@ disk_enum!(DiskJobState for JobState {
 });
 
 disk_words!(DiskLane for Lane { Own, Extra, Both });
-disk_words!(DiskStop for Stop { OverCap, Cancelled, Twin, Stalled, Stranded, Unwanted });
+disk_words!(DiskStop for Stop { OverCap, Cancelled, Twin, Stalled, Stranded, Unwanted, Unclaimed });
 disk_words!(DiskChargeKind for ChargeKind { Run, Reserved, Released });
 disk_struct!(DiskMark for Mark { rows: u32, at: Time; });
 disk_struct!(DiskAbsence for Absence { since: Time, looks: u32; });

@@ -6,6 +6,7 @@ use super::form::{Blank, Form, disk_struct, disk_words};
 use crate::model::cluster::{EndWord, GpuCount, JobState, Node, NodeGpus, QueueJob, Usable};
 use crate::model::id::JobId;
 use crate::model::observation::{Cluster, Gap, GapKind, Measured, Observation, PastJob, Seen};
+use crate::model::pilot::Claims;
 use crate::model::rows::{RowClaim, RowClaims, RowsBy};
 use crate::model::state::TakesBoth;
 use crate::model::units::{Money, Secs, Time};
@@ -126,6 +127,8 @@ pub(super) struct SeenHead<'a> {
     own_gpus: <Option<Seen<Option<u32>>> as Form>::Disk<'a>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     takes_both: <Option<TakesBoth> as Form>::Disk<'a>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    claims: <Option<Seen<Claims>> as Form>::Disk<'a>,
 }
 
 /// The lists beside the head.
@@ -140,7 +143,8 @@ pub(super) struct Lists {
 
 impl SeenHead<'_> {
     pub(super) fn of(seen: &Observation) -> SeenHead<'_> {
-        let Observation { cluster, accounting, progress, logs: _, own_gpus, takes_both } = seen;
+        let Observation { cluster, accounting, progress, logs: _, own_gpus, takes_both, claims } =
+            seen;
         let Cluster { jobs: _, nodes: _, me } = cluster;
         SeenHead {
             me: *me,
@@ -152,6 +156,7 @@ impl SeenHead<'_> {
             },
             own_gpus: own_gpus.to_disk(),
             takes_both: takes_both.to_disk(),
+            claims: claims.to_disk(),
         }
     }
 
@@ -160,7 +165,7 @@ impl SeenHead<'_> {
     /// # Errors
     /// It was of another number of shards.
     pub(super) fn with(self, lists: Lists, of: usize) -> Result<Observation, String> {
-        let SeenHead { me, shards, accounting, own_gpus, takes_both } = self;
+        let SeenHead { me, shards, accounting, own_gpus, takes_both, claims } = self;
         if shards != of {
             return Err(format!("it saw {shards} shards, and the policy has {of}"));
         }
@@ -180,6 +185,7 @@ impl SeenHead<'_> {
             logs,
             own_gpus: Form::from_disk(own_gpus),
             takes_both: Form::from_disk(takes_both),
+            claims: Form::from_disk(claims),
         })
     }
 }

@@ -1,0 +1,133 @@
+//! Pilots: which shards they are offered, and where their jobs belong (docs/pilots.md).
+//!
+//! A family's pilots are interchangeable: a job belongs to the shard that it claimed, whichever it was
+//! submitted for. One live job per shard stays true throughout. Booking claims is in `book.rs`.
+
+mod book;
+mod choice;
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use crate::model::id::JobId;
+use crate::model::pilot::{Claims, Offer, Offered, Pilot};
+use crate::model::policy::{Launch, Policy, Shard};
+use crate::model::state::{Gate, ShardRecord, Slot, State};
+use crate::model::units::Secs;
+
+use super::lpt::Lpt;
+use super::measure::is_done;
+use super::submit;
+
+pub use book::{Booked, book};
+pub use choice::{choices, stands};
+
+/// Must claims be read and an offer be kept? Also where the last pilot family was just taken out of
+/// shards.toml: its jobs still run.
+pub fn are_about(policy: &Policy, state: &State) -> bool {
+    let of_pilot = |record: &ShardRecord| record.live().is_some_and(|live| live.attempt.pilot);
+    policy.has_pilots() || state.shards.iter().chain(&state.orphans).any(of_pilot)
+}
+
+/// What the job of a shard must be told to be a pilot; `None`: it is none, or there is no place for
+/// claims.
+pub fn place(policy: &Policy, shard: &Shard, record: &ShardRecord) -> Option<Pilot> {
+    let (program, folder) = (policy.slurm.babysit.clone()?, policy.slurm.pilots.clone()?);
+    shard.pilot.then(|| Pilot {
+        program,
+        folder,
+        shard: shard.id.clone(),
+        group: group(shard, record.min_tier),
+        fence: next_fence(record),
+    })
+}
+
+/// Shards that may stand in for each other's job: of one family, and with the same demands on Slurm.
+pub fn group(shard: &Shard, raised: Option<u32>) -> String {
+    let Shard { id, gpus, cpus, mem, min_tier, args, time, .. } = shard;
+    let mut group = format!("{} gpus={gpus}", id.family);
+    let mut add = |name: &str, value: Option<String>| {
+        // Writing to a text cannot fail.
+        value.map_or(Ok(()), |value| write!(group, " {name}={value}")).unwrap_or_default();
+    };
+    add("cpus", cpus.map(|n| n.to_string()));
+    add("mem", mem.clone());
+    add("tier", raised.or(*min_tier).map(|rank| rank.to_string()));
+    add("time", time.clone());
+    add("args", Some(args.join(" ")).filter(|args| !args.is_empty()));
+    group
+}
+
+fn next_fence(record: &ShardRecord) -> u32 {
+    record.claims.saturating_add(1)
+}
+
+/// Shards whose next claim is there, and the job that made it; by shard.
+pub fn claimed(policy: &Policy, state: &State, claims: &Claims) -> Vec<(usize, JobId)> {
+    if claims.claims.is_empty() {
+        return Vec::new();
+    }
+    let by_id: HashMap<_, _> =
+        claims.claims.iter().map(|claim| ((&claim.shard, claim.fence), claim.job)).collect();
+    let shards = policy.shards.iter().zip(&state.shards).enumerate();
+    let next = |(i, (shard, record)): (usize, (&Shard, &ShardRecord))| {
+        by_id.get(&(&shard.id, next_fence(record))).map(|job| (i, *job))
+    };
+    shards.filter_map(next).collect()
+}
+
+/// All that pilots may take now, longest first (policy.md section 3): what nobody works on, and what
+/// may be submitted or was.
+pub fn offer(policy: &Policy, state: &State) -> Offer {
+    let taken = |record: &ShardRecord| {
+        let live = record.live().filter(|live| !live.is_unclaimed())?;
+        Some((record.id.clone(), live.turn?.fence, live.job))
+    };
+    let taken = state.shards.iter().filter_map(taken).collect();
+    let mut offer = Offer { instance: state.instance.clone(), shards: Vec::new(), taken };
+    if !policy.has_pilots() {
+        return offer;
+    }
+    let lpt = Lpt::new(policy, state);
+    let mut free: Vec<usize> = (0..policy.shards.len().min(state.shards.len()))
+        .filter(|&i| may_be_taken(&policy.shards[i], &state.shards[i]))
+        .collect();
+    lpt.sort(policy, &mut free, |i| *i);
+    offer.shards.extend(free.into_iter().filter_map(|i| offered(policy, state, &lpt, i)));
+    offer
+}
+
+fn may_be_taken(shard: &Shard, record: &ShardRecord) -> bool {
+    let idle = match &record.slot {
+        Slot::Free => true,
+        Slot::Live(live) => live.is_unclaimed() && live.stop.is_none(),
+        Slot::Submitting(_) | Slot::Settling(_) => false,
+    };
+    shard.pilot
+        && idle
+        && record.gate == Gate::Open
+        && record.over_cap.is_none()
+        && !is_done(shard, record)
+        && record.progress.measured_at.is_some()
+}
+
+fn offered(policy: &Policy, state: &State, lpt: &Lpt, i: usize) -> Option<Offered> {
+    let (shard, record) = (policy.shards.get(i)?, state.shards.get(i)?);
+    let Launch::Command(command) = &shard.launch else { return None };
+    let number = match &record.slot {
+        Slot::Live(live) => live.attempt.number,
+        _ => record.attempts.saturating_add(1),
+    };
+    let cap = state.cap_of(&shard.id, shard.cap);
+    Some(Offered {
+        shard: shard.id.clone(),
+        group: group(shard, record.min_tier),
+        fence: next_fence(record),
+        command: command.clone(),
+        workdir: shard.workdir.clone(),
+        log_dir: shard.log_dir.clone(),
+        env: submit::env(policy, shard, number, cap, None),
+        remaining: Secs(lpt.remaining.get(i).copied()?.ceil() as i64),
+        row: Secs(lpt.seconds_per_row.get(i).copied()?.ceil() as i64),
+    })
+}
