@@ -12,7 +12,7 @@ use super::format::{count, dollars, iso, one_line};
 pub const SCHEMA: &str = "babysit/journal/v1";
 
 /// Every `kind` that a line can have.
-pub const KINDS: [&str; 45] = [
+pub const KINDS: [&str; 46] = [
     TOTALS,
     "cycle-skipped",
     "submitted",

@@ -221,6 +221,7 @@ fn seen(state: &State, cluster: Shown, past: Option<Vec<PastJob>>) -> Observatio
         logs: Vec::new(),
         own_gpus: None,
         takes_both: None,
+        claims: None,
     }
 }
 
@@ -440,7 +441,8 @@ fn ask_of(story: &mut Story, asked: &mut Asked) {
     use babysit::planning::roster::Roster;
     let shown = rules::look(&mut story.world.cluster);
     let roster = Roster::new(&story.world.state, &shown.jobs, shown.me);
-    let found = questions(&story.world.policy, &story.world.state, &roster, story.world.now());
+    let found =
+        questions(&story.world.policy, &story.world.state, &roster, None, story.world.now());
     asked.since = found.since;
     asked.names = found.names.into_iter().collect();
 }
