@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use babysit::engine::Report;
 use babysit::model::cluster::JobState;
-use babysit::model::policy::{Policy, Reserve, Shard, SubmitMode};
+use babysit::model::policy::{Policy, R3, Reserve, Shard, SubmitMode};
 use babysit::model::reason::Reason;
 use babysit::model::state::{Attempt, Gate, Pin, Reservation, ShardRecord, Slot, State};
 use babysit::planning::event::What;
@@ -253,7 +253,9 @@ fn reservations(world: &World, spots: &[Spot], started: &Started, cut: bool) {
         .enumerate()
         .filter_map(|(i, record)| Some((i, record.reservation.as_ref()?)))
         .collect();
-    assert!(held.len() <= 1, "more than one reservation: {held:?}");
+    // R3 and what follows from it; a soft one outlasts its holder's rank.
+    let soft = policy.rules.place.r3 == R3::Soft;
+    assert!(soft || held.len() <= 1, "more than one reservation: {held:?}");
     for (i, reservation) in held {
         let (shard, record) = (&policy.shards[i], &state.shards[i]);
         assert!(waits(shard, record), "{}: a reservation, and it does not wait", shard.id);
@@ -264,7 +266,7 @@ fn reservations(world: &World, spots: &[Spot], started: &Started, cut: bool) {
         for (other, has) in policy.shards.iter().zip(&state.shards) {
             let fits = spots.iter().any(|spot| could_ever(other, has, spot));
             // One whose submission was not taken is back in the queue only now.
-            if !cut && fits && waits(other, has) {
+            if !cut && !soft && fits && waits(other, has) {
                 let it = (standing(state, &other.lab), has.queued_since, &other.id);
                 assert!(me <= it, "{} holds a reservation, {} is before it", shard.id, other.id);
             }
