@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::mpsc::{SyncSender, sync_channel};
 
 use serde::Serialize;
 
@@ -117,7 +116,9 @@ pub(super) const PIECE: usize = 500;
 /// Usual length of a shard's line, so that a piece grows once at most.
 const BYTES_EACH: usize = 600;
 
-/// The lines of all shards, spelled by two threads in turn where that helps: it is most of a save.
+/// The lines of all shards, half of them spelled by a second thread where that helps: it is most of a
+/// save. Neither waits for the other before its half is done: on a machine with much to do every wait
+/// may be a long one.
 fn records(all: &[ShardRecord], write: Write<'_>) -> io::Result<()> {
     let Some(first) = all.first() else { return Ok(()) };
     // The one line without a comma before it is that of the first shard.
@@ -128,28 +129,12 @@ fn records(all: &[ShardRecord], write: Write<'_>) -> io::Result<()> {
     if rest.len() < PIECE {
         return write(&spelled(rest)?);
     }
+    let (front, back) = rest.split_at(rest.len() / 2);
     std::thread::scope(|scope| {
-        let [even, odd] = [0, 1].map(|turn| {
-            let (sender, pieces) = sync_channel(1);
-            scope.spawn(move || spell_every_other(rest, turn, &sender));
-            pieces
-        });
-        for piece in [&even, &odd].into_iter().cycle() {
-            // Its thread is through, and so is the other one: this piece would have been the next.
-            let Ok(piece) = piece.recv() else { return Ok(()) };
-            write(&piece?)?;
-        }
-        Ok(())
+        let back = scope.spawn(|| spelled(back));
+        front.chunks(PIECE).try_for_each(|piece| write(&spelled(piece)?))?;
+        write(&back.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?)
     })
-}
-
-fn spell_every_other(all: &[ShardRecord], turn: usize, to: &SyncSender<io::Result<Vec<u8>>>) {
-    for piece in all.chunks(PIECE).skip(turn).step_by(2) {
-        // Nobody listens any more: the piece before this one could not be written.
-        if to.send(spelled(piece)).is_err() {
-            return;
-        }
-    }
 }
 
 fn spelled(records: &[ShardRecord]) -> io::Result<Vec<u8>> {
