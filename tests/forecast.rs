@@ -1,15 +1,22 @@
 //! Forecasts from a state: what is left, how long it takes, whether a cap is in the way.
 
+use std::sync::atomic::AtomicBool;
+
 use babysit::config;
 use babysit::model::id::{JobId, Token};
 use babysit::model::policy::{CostIn, Lane, Policy, SubmitMode};
 use babysit::model::state::{Attempt, Gate, HeldWhy, Live, Pace, Slot, State};
 use babysit::model::units::{Money, Secs, Time};
-use babysit::study::forecast::{future, rest};
-use babysit::study::method::by_name;
+use babysit::study::forecast::{Future, Rest, future, rest};
+use babysit::study::method::{Method, by_name};
 use babysit::study::scenario::Scenario;
 
 const NOW: Time = Time(1_793_718_000);
+
+fn one(rest: &Rest, method: &Method, seed: u64) -> Future {
+    let future = future(rest, method, seed, &AtomicBool::new(false));
+    future.expect("it ends").expect("nobody stops it")
+}
 
 /// The example's shards, of which all but two have only their last row left.
 fn campaign() -> (Policy, State) {
@@ -49,8 +56,7 @@ fn the_longest_shard_ends_last_and_its_rows_take_the_measured_time() {
     let (policy, state) = campaign();
     let seen = rest(Scenario::None, &policy, &state);
     let method = by_name("now").expect("a policy");
-    let futures: Vec<_> =
-        (1..=30).map(|seed| future(&seen, &method, seed).expect("it ends")).collect();
+    let futures: Vec<_> = (1..=30).map(|seed| one(&seen, &method, seed)).collect();
     let mean = futures.iter().map(|f| f.ends[0]).sum::<f64>() / 30.0;
     let hours = f64::from(seen.left[0].rows) * 600.0 / 3600.0;
     assert!((hours..hours * 1.3).contains(&mean), "{mean} h for {hours} h of rows");
@@ -65,8 +71,7 @@ fn money_grows_by_the_measured_price_and_tells_of_the_cap() {
     let seen = rest(Scenario::Rich, &policy, &state);
     let cap = seen.left[0].cap.expect("a cap").dollars();
     let method = by_name("now").expect("a policy");
-    let costs: Vec<f64> =
-        (1..=20).map(|seed| future(&seen, &method, seed).expect("it ends").costs[0]).collect();
+    let costs: Vec<f64> = (1..=20).map(|seed| one(&seen, &method, seed).costs[0]).collect();
     // Half of the rows took 24 dollars, so all take about 48.
     let mean = costs.iter().sum::<f64>() / 20.0;
     assert!((44.0..53.0).contains(&mean), "{mean}");
@@ -106,8 +111,7 @@ fn what_runs_now_goes_on_running() {
         (0..seen.left.len()).filter(|n| seen.setting.work[*n].runs.is_some()).collect();
     assert_eq!(runs.len(), 4);
     let method = by_name("now").expect("a policy");
-    let futures: Vec<_> =
-        (1..=20).map(|seed| future(&seen, &method, seed).expect("it ends")).collect();
+    let futures: Vec<_> = (1..=20).map(|seed| one(&seen, &method, seed)).collect();
     for n in runs {
         let mut ends: Vec<f64> = futures.iter().map(|f| f.ends[n]).collect();
         ends.sort_by(f64::total_cmp);
@@ -131,7 +135,7 @@ fn shards_of_several_gpus_are_part_of_the_forecast() {
     let method = by_name("now").expect("a policy");
     let hours = f64::from(seen.left[place].rows) * 600.0 / 3600.0;
     for seed in 1..=10 {
-        let found = future(&seen, &method, seed).expect("it ends").ends[place];
+        let found = one(&seen, &method, seed).ends[place];
         assert!(
             found > hours * 0.6 && found < hours * 4.0 + 10.0,
             "{found} h for {hours} h of rows"

@@ -1,7 +1,9 @@
 //! Placement campaigns: labs share tiers and nodes, with and without reservations.
 
+use std::sync::atomic::AtomicBool;
+
 use babysit::study::lab_mix::{Arrival, mix};
-use babysit::study::placing::{Field, PLACINGS, by_name, run};
+use babysit::study::placing::{Field, PLACINGS, Placing, by_name, run};
 use babysit::study::waits::Waits;
 
 use babysit::model::units::Secs;
@@ -10,8 +12,13 @@ fn field(days: u32) -> Field {
     Field { days, warm_up: 0, ..Field::default() }
 }
 
+fn through(field: &Field, placing: &Placing, jobs: &[Arrival]) -> Waits {
+    let ran = run(field, placing, jobs, &AtomicBool::new(false));
+    ran.expect("it adds up").expect("nobody stops it")
+}
+
 fn ran(placing: &str, days: u32, jobs: &[Arrival]) -> Waits {
-    run(&field(days), &by_name(placing).expect("a policy"), jobs).expect("it adds up")
+    through(&field(days), &by_name(placing).expect("a policy"), jobs)
 }
 
 fn job(at: i64, lab: &str, gpus: u32, hours: i64) -> Arrival {
@@ -60,8 +67,8 @@ fn two_days_of_five_labs_adds_up_under_every_policy() {
         for by_tier in [false, true] {
             let field = Field { by_tier, ..field(2) };
             let jobs = mix(1, 0.9, 2);
-            let seen = run(&field, &placing, &jobs).expect("it adds up");
-            assert_eq!(seen, run(&field, &placing, &jobs).expect("the same run"));
+            let seen = through(&field, &placing, &jobs);
+            assert_eq!(seen, through(&field, &placing, &jobs));
             let all = seen.widths.last().expect("all widths");
             assert_eq!((all.gpus, all.jobs), (None, jobs.len()));
             assert!((0.3..=1.0).contains(&seen.utilization), "{seen:?}");

@@ -16,6 +16,11 @@ use super::simulate::with_bar;
 
 /// Enough for the ends of a range in which nine of ten lie.
 const FUTURES: u64 = 200;
+/// Of a large campaign fewer are simulated, so that it takes a minute and not twenty: a future of
+/// ten thousand shards takes ten seconds of a core, and chance evens out among so many.
+const SHARDS_IN_ALL: u64 = 100_000;
+/// Of fewer, one in twenty at either end would be none.
+const LEAST: u64 = 20;
 
 pub fn run(cx: &Context, chosen: &Chosen) -> Result<Exit, Stop> {
     let campaign = cx.campaign()?;
@@ -42,11 +47,15 @@ pub(super) fn forecast(
     };
     let futures = match rest.left.is_empty() {
         true => Vec::new(),
-        false => with_bar(cx, FUTURES, 1, |orders| {
-            side_by_side(1, orders, |_, seed| future(&rest, &method, seed))
+        false => with_bar(cx, futures_of(rest.left.len()), 1, |orders| {
+            side_by_side(1, orders, |_, seed| future(&rest, &method, seed, orders.stop))
         })?,
     };
     let futures: Vec<Future> = futures.into_iter().flatten().map(|(_, future)| future).collect();
+    // A table without any would say that nothing is left.
+    if futures.is_empty() && !rest.left.is_empty() {
+        return Err(Stop::failed("forecast", "broken off before any future had ended".to_owned()));
+    }
     let name = |i: &usize| policy.shards.get(*i).map(|shard| shard.id.to_string());
     Ok(Forecast {
         schema: SCHEMA,
@@ -62,6 +71,10 @@ pub(super) fn forecast(
         rows_done: rows_done(policy, state, &rest, &futures),
         left_out: rest.left_out.iter().filter_map(name).collect(),
     })
+}
+
+fn futures_of(shards: usize) -> u64 {
+    (SHARDS_IN_ALL / (shards as u64).max(1)).clamp(LEAST, FUTURES)
 }
 
 /// Rows of shards that are done or left out stay as they are.

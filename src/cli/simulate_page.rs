@@ -1,6 +1,8 @@
 //! What `babysit simulate -o FILE` draws beyond its figures: the work left over all seeds, and one
 //! campaign of each policy.
 
+use std::sync::atomic::AtomicBool;
+
 use crate::model::units::Secs;
 use crate::output::page::simulate::{One, PolicyPicture};
 use crate::study::Ran;
@@ -26,7 +28,7 @@ pub fn run(
 ) -> Result<(Vec<Vec<Ran>>, Vec<PolicyPicture>), Stop> {
     let found = with_bar(cx, seeds, methods.len(), |orders| {
         side_by_side(methods.len(), orders, |n, seed| match methods.get(n) {
-            Some(method) => run_with_curve(setting, method, seed, EVERY),
+            Some(method) => run_with_curve(setting, method, seed, EVERY, orders.stop),
             None => Err(format!("no policy number {n}")),
         })
     })?;
@@ -36,13 +38,12 @@ pub fn run(
         let (ran, curves): (Vec<Ran>, Vec<Curve>) = list.into_iter().map(|(_, both)| both).unzip();
         // The first seed, as good as any other and the same for all.
         let one = match ran.first() {
-            Some(first) => Some(
-                picture(setting, method, first.seed, EVERY)
-                    .map(|picture| one(setting, first.seed, picture))
-                    .map_err(|text| {
-                        Stop::failed("simulate", format!("a campaign broke: {text}"))
-                    })?,
-            ),
+            Some(first) => {
+                // It has run before, so it does so to its end.
+                picture(setting, method, first.seed, EVERY, &AtomicBool::new(false))
+                    .map(|picture| picture.map(|picture| one(setting, first.seed, picture)))
+                    .map_err(|text| Stop::failed("simulate", format!("a campaign broke: {text}")))?
+            }
             None => None,
         };
         pictures.push(PolicyPicture { left: left(&curves), one });

@@ -42,7 +42,7 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
     };
     let runs = with_bar(cx, asked.seeds, placings.len(), |orders| {
         side_by_side(placings.len(), orders, |n, seed| match placings.get(n) {
-            Some(placing) => place(&field, placing, &jobs(seed)),
+            Some(placing) => place(&field, placing, &jobs(seed), orders.stop),
             None => Err(format!("no policy number {n}")),
         })
     })?;

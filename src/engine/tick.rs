@@ -115,6 +115,7 @@ pub fn tick_on(hands: &mut Hands<'_>, state: &mut State, looked: Seen<Cluster>) 
         let after = hands.slurm.jobs(Scope::Mine);
         let jobs = after.as_deref().ok();
         events.extend(apply::verify(hands.policy, state, &plan, &said, jobs, hands.now));
+        after.into_iter().for_each(|jobs| hands.slurm.take_back(jobs));
     }
     notices::note(hands.policy, state, events.get(plan.events.len()..).unwrap_or_default());
     if let Some(why) = lost {

@@ -60,9 +60,12 @@ pub struct Token {
 
 impl Token {
     pub fn new(project: &str, instance: &str, id: &ShardId, attempt: u32, nonce: &str) -> Token {
+        let ShardId { family, shard } = id;
+        let attempt = attempt.to_string();
         Token {
-            name: format!("{project}.{}.{}.a{attempt}", id.family, id.shard),
-            comment: format!("babysit:{instance}:{id}:a{attempt}:{nonce}"),
+            name: [project, ".", family, ".", shard, ".a", &attempt].concat(),
+            comment: ["babysit:", instance, ":", family, "/", shard, ":a", &attempt, ":", nonce]
+                .concat(),
         }
     }
 }

@@ -2,54 +2,106 @@
 //! the state does not hold a line per node. Nothing is decided by it.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
+use crate::model::cluster::{Node, NodeGpus, Usable};
 use crate::model::observation::Cluster;
 use crate::model::policy::{Policy, Shard};
 use crate::model::state::Alike;
 
+use super::bad_nodes::is_usable;
 use super::placement::{self, Placement, reachable};
 
 /// Nodes that are kept by name; of the others only the number.
 const NAMED: usize = 4;
 
+/// What is shown of one placement.
+struct View<'a> {
+    node: &'a str,
+    tier: &'a str,
+    rank: u32,
+    capacity: u32,
+    idle: u32,
+    reserved: u32,
+    held_by_backfill: u32,
+    up: bool,
+    reachable: bool,
+}
+
 /// The placements, those that differ in nothing but their node taken together; best first: usable,
 /// then tier, then idle GPUs.
 pub fn alike(policy: &Policy, placements: &[Placement]) -> Vec<Alike> {
-    let mut groups = BTreeMap::new();
-    for p in placements {
-        let reachable = reachable(policy, p);
+    together(placements.iter().map(|p| View {
+        node: &p.pin.node,
+        tier: &p.pin.tier,
+        rank: p.rank,
+        capacity: p.capacity,
+        idle: p.idle,
+        reserved: p.reserved,
+        held_by_backfill: p.held_by_backfill,
+        up: p.up,
+        reachable: reachable(policy, p),
+    }))
+}
+
+fn together<'a>(views: impl Iterator<Item = View<'a>>) -> Vec<Alike> {
+    // By key. They are few, however many nodes there are.
+    let mut groups: Vec<(Key, Alike)> = Vec::new();
+    for p in views {
         let key = (
             Reverse((p.up, p.rank, p.idle, p.capacity)),
-            (p.reserved, p.held_by_backfill, reachable),
+            (p.reserved, p.held_by_backfill, p.reachable),
         );
-        let group = groups.entry(key).or_insert_with(|| Alike {
-            tier: p.pin.tier.clone(),
-            capacity: p.capacity,
-            idle: p.idle,
-            reserved: p.reserved,
-            held_by_backfill: p.held_by_backfill,
-            up: p.up,
-            reachable,
-            nodes: Vec::new(),
-            more: 0,
+        let at = groups.binary_search_by(|(known, _)| known.cmp(&key)).unwrap_or_else(|at| {
+            let group = Alike {
+                tier: p.tier.to_owned(),
+                capacity: p.capacity,
+                idle: p.idle,
+                reserved: p.reserved,
+                held_by_backfill: p.held_by_backfill,
+                up: p.up,
+                reachable: p.reachable,
+                nodes: Vec::new(),
+                more: 0,
+            };
+            groups.insert(at, (key, group));
+            at
         });
+        let Some((_, group)) = groups.get_mut(at) else { continue };
         if group.nodes.len() < NAMED {
-            group.nodes.push(p.pin.node.clone());
+            group.nodes.push(p.node.to_owned());
         } else {
             group.more += 1;
         }
     }
-    groups.into_values().collect()
+    groups.into_iter().map(|(_, group)| group).collect()
 }
 
+/// All that placements of one group have in common, the best first.
+type Key = (Reverse<(bool, u32, u32, u32)>, (u32, u32, bool));
+
 /// What a cycle saw that placed nothing: shards that wait in Slurm's queue wait for GPUs, too.
-pub fn seen(policy: &Policy, cluster: &Cluster) -> Vec<Alike> {
-    let placements = match policy.tiers.is_empty() {
-        true => placement::by_model(cluster),
-        false => placement::all(policy, cluster),
+pub fn seen<'a>(policy: &Policy, cluster: &'a Cluster) -> Vec<Alike> {
+    if !policy.tiers.is_empty() {
+        return alike(policy, &placement::all(policy, cluster));
+    }
+    // By model where shards.toml ranks none; only to be shown, so no placement is made of it.
+    let of_node = |node: &'a Node| {
+        let partition = policy.slurm.partition.as_ref();
+        let reachable = partition.is_none_or(|p| node.partitions.contains(p));
+        let view = move |NodeGpus { model, capacity, used }: &'a NodeGpus| View {
+            node: &node.name,
+            tier: model.as_deref().unwrap_or("GPU"),
+            rank: 0,
+            capacity: *capacity,
+            idle: if node.usable == Usable::Yes { capacity.saturating_sub(*used) } else { 0 },
+            reserved: 0,
+            held_by_backfill: 0,
+            up: is_usable(node),
+            reachable,
+        };
+        node.gpus.iter().flatten().map(view)
     };
-    alike(policy, &placements)
+    together(cluster.nodes.iter().flat_map(of_node))
 }
 
 /// Those that could hold the shard, by the rule of `placement::fits`.

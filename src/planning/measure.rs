@@ -1,29 +1,15 @@
 //! Rows, money and seconds per row, from what the files say.
 
-use crate::model::observation::{Measured, Observation, Seen};
-use crate::model::policy::{CostIn, Policy, Shard};
-use crate::model::state::{Finished, Mark, Progress, ShardRecord, Slot, State};
+use crate::model::observation::{Measured, Seen};
+use crate::model::policy::{CostIn, Shard};
+use crate::model::state::{Finished, Mark, Progress, ShardRecord, Slot};
 use crate::model::units::{GpuSeconds, Money, Secs, Time};
 
 use super::event::{Event, What};
 use super::helpers;
 
-/// Takes the readings into the records. A failed reading keeps the older numbers.
-pub fn measure(
-    policy: &Policy,
-    state: &mut State,
-    seen: &Observation,
-    now: Time,
-    events: &mut Vec<Event>,
-) {
-    for (i, (shard, record)) in policy.shards.iter().zip(&mut state.shards).enumerate() {
-        let reading = seen.progress.get(i).and_then(Option::as_ref);
-        measure_one(shard, record, &[], reading, now, events);
-    }
-}
-
-/// Takes the reading of one shard into its record; `None`: it was not read in this cycle. `helpers`:
-/// what else works on its rows.
+/// Takes the reading of one shard into its record; a failed one keeps the older numbers. `None`: it
+/// was not read in this cycle. `helpers`: what else works on its rows.
 pub fn measure_one(
     shard: &Shard,
     record: &mut ShardRecord,

@@ -207,7 +207,8 @@ pub fn plan_with(
     for (i, shard) in policy.shards.iter().enumerate() {
         let record = &mut state.shards[i];
         let place = reason::Place { seat: seat_of[i], rank: rank[i], of };
-        if waits[i].is_none() && !submitted[i] && reason::still_pends(record, place) {
+        let by_slot = waits[i].is_none() && !submitted[i];
+        if by_slot && (reason::still_pends(record, place) || reason::still_runs(record)) {
             continue;
         }
         if shard.helps.is_some() && record.slot == Slot::Free && !submitted[i] {

@@ -1,7 +1,7 @@
 //! Placements: the GPUs of one model on one node, derived anew in every cycle from what Slurm
 //! reports (policy.md section 1), and what of them is free for babysit to give.
 
-use crate::model::cluster::{Node, NodeGpus, Usable};
+use crate::model::cluster::{Node, Usable};
 use crate::model::observation::Cluster;
 use crate::model::policy::{Policy, Shard};
 use crate::model::state::{Attempt, Pin, ShardRecord, Slot, State};
@@ -82,24 +82,6 @@ pub fn all(policy: &Policy, cluster: &Cluster) -> Vec<Placement> {
     }
     all.sort_by(|a, b| a.pin.cmp(&b.pin));
     all
-}
-
-/// The same by model, where shards.toml ranks none: only to be shown.
-pub fn by_model(cluster: &Cluster) -> Vec<Placement> {
-    let of_node = |node: &Node| -> Vec<Placement> {
-        let gpus = node.gpus.iter().flatten();
-        let placement = |entry: &NodeGpus| {
-            let model = entry.model.as_deref().unwrap_or("GPU");
-            let idle = entry.capacity.saturating_sub(entry.used);
-            let mut placement = fresh(node, model, 0, model, entry.capacity, idle);
-            if node.usable != Usable::Yes {
-                placement.idle = 0;
-            }
-            placement
-        };
-        gpus.map(placement).collect()
-    };
-    cluster.nodes.iter().flat_map(of_node).collect()
 }
 
 /// Deducts what our own pinned jobs are about to take.

@@ -32,11 +32,15 @@ pub fn standing(state: &State, lab: &str) -> Usage {
 /// Gives every lab of the policy a record. With `newcomer = "floor"` one that joins a running
 /// campaign starts at the lowest standing of the labs that still have work.
 pub fn welcome(policy: &Policy, state: &mut State) {
-    // Labs are few: each is looked up once.
-    let mut seen = QuickMap::<&str, ()>::default();
-    seen.extend(policy.shards.iter().map(|shard| (shard.lab.as_str(), ())));
-    let unknown = seen.into_keys().filter(|lab| !state.labs.contains_key(*lab));
-    let unknown: Vec<String> = unknown.map(str::to_owned).collect();
+    // Labs are few, and shards of one stand together: each is looked up a few times.
+    let mut unknown: Vec<String> = Vec::new();
+    let mut last = None;
+    for lab in policy.shards.iter().map(|shard| shard.lab.as_str()) {
+        let again = last.replace(lab) == Some(lab);
+        if !again && !state.labs.contains_key(lab) && !unknown.iter().any(|known| known == lab) {
+            unknown.push(lab.to_owned());
+        }
+    }
     if unknown.is_empty() {
         return;
     }

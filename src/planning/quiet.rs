@@ -4,32 +4,48 @@
 //! here is asked of the rules themselves (measure, LPT), so that there is no second copy of them.
 
 use crate::model::caution::Caution;
-use crate::model::observation::{Cluster, Measured, Observation, Seen};
-use crate::model::policy::{LaneMode, Policy, SubmitMode};
-use crate::model::state::{Gate, ShardRecord, Slot, State};
+use crate::model::observation::{Measured, Seen};
+use crate::model::policy::{Lane, LaneMode, OwnShare, Policy, SubmitMode};
+use crate::model::state::{Gate, OwnLane, ShardRecord, Slot, State};
 use crate::model::units::Time;
 
+use super::both;
 use super::census::Census;
 use super::lpt::Lpt;
-use super::measure::{is_done, measure};
+use super::measure::{is_done, measure_one};
 use super::own_share;
-use super::parking;
+use super::parking::{self, Waiting};
 use super::turnover::Turnover;
 
-/// A state in which only a change of the cluster or another order of the shards that wait can make
-/// the next cycle do something.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A state in which only a change of the cluster or another place of a shard that waits can make the
+/// next cycle do something.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rest {
-    me: u32,
-    waiting: Vec<Place>,
-    /// K, where it depends on how far those are that run.
-    park: usize,
-    /// GPUs of own that are ours, where that depends on what others hold.
-    share: Option<u32>,
+    /// Shards whose files grow.
+    running: Vec<usize>,
+    /// `None`: no place changes while none of our jobs does.
+    places: Option<Places>,
 }
 
-/// A waiting shard in the order of parking, and whether it has as much left as the one before.
-type Place = (usize, bool);
+/// The places of the shards that wait, where they can change while none of our jobs does.
+#[derive(Debug, Clone, PartialEq)]
+struct Places {
+    waiting: Vec<Waiting>,
+    /// One that has never run is taken to be as fast as its family is.
+    on_rows: bool,
+    /// K, where it counts those that are about to end.
+    park: Option<usize>,
+    /// GPUs of own that are ours, where that depends on what others held.
+    share: Option<u32>,
+    /// Who was in own when the places were last looked at.
+    lane: OwnLane,
+    lpt: Lpt,
+    order: Vec<Place>,
+}
+
+/// A waiting shard in the order of parking, its lane, and whether it has as much left as the one
+/// before.
+type Place = (usize, Lane, bool);
 
 /// After a cycle; `None` where time alone may bring the next decision.
 pub fn rest(policy: &Policy, state: &State, me: u32, now: Time) -> Option<Rest> {
@@ -56,84 +72,131 @@ pub fn rest(policy: &Policy, state: &State, me: u32, now: Time) -> Option<Rest> 
         calm.then_some(())
     };
     state.shards.iter().enumerate().map(still).collect::<Option<()>>()?;
-    let (waiting, park) = order(policy, state, me, now);
-    Some(Rest { me, waiting, park, share: share(policy, state, now) })
+    let runs = |record: &ShardRecord| record.live().is_some_and(|live| live.started.is_some());
+    let running = (0..).zip(&state.shards).filter(|(_, record)| runs(record)).map(|(i, _)| i);
+    let running = running.collect();
+    let waiting = waiting(policy, state, me, now);
+    let places = Places::new(policy, state, waiting, now);
+    Some(Rest { running, places })
 }
 
-/// Takes the readings in, as a cycle would. False: a cycle is due, and will find all as it would
-/// have found it. `readings`: one per shard of the policy.
+/// Takes the readings of the shards that run in, as a cycle would. False: a cycle is due, and will
+/// find all as it would have found it. `others`: GPUs of own that other people's jobs hold or wait
+/// for; `read`: what a shard's files say now.
 pub fn stays_at_rest(
     policy: &Policy,
     state: &mut State,
-    rest: &Rest,
-    readings: Vec<Option<Seen<Measured>>>,
+    rest: &mut Rest,
+    others: u32,
+    mut read: impl FnMut(usize) -> Seen<Measured>,
     now: Time,
 ) -> bool {
-    let tells = |(i, reading): (usize, &Option<Seen<Measured>>)| {
-        let (Some(shard), Some(record)) = (policy.shards.get(i), state.shards.get(i)) else {
-            return true;
-        };
-        match reading {
-            None => false,
-            Some(Err(_)) => true,
-            Some(Ok(measured)) => {
-                let cap = state.cap_of(&shard.id, shard.cap);
-                let over = cap.is_some_and(|cap| measured.spent.is_some_and(|s| s >= cap));
-                over || measured.rows < record.progress.rows || measured.rows >= shard.rows
-            }
-        }
-    };
-    // A cycle tells of these, and tells it once.
-    if readings.iter().enumerate().any(tells) {
-        return false;
-    }
-    let cluster = Cluster { jobs: Vec::new(), nodes: Vec::new(), me: rest.me };
-    let seen = Observation {
-        cluster,
-        accounting: None,
-        progress: readings,
-        logs: Vec::new(),
-        own_gpus: None,
-        takes_both: None,
-        claims: None,
-    };
     let mut events = Vec::new();
-    measure(policy, state, &seen, now, &mut events);
-    events.is_empty()
-        && (rest.waiting.is_empty() || {
-            let (waiting, park) = order(policy, state, rest.me, now);
-            let same = waiting == rest.waiting && park == rest.park;
-            same && share(policy, state, now) == rest.share
-        })
+    let mut grew = false;
+    for &i in &rest.running {
+        let cap = policy.shards.get(i).and_then(|shard| state.cap_of(&shard.id, shard.cap));
+        let (Some(shard), Some(record)) = (policy.shards.get(i), state.shards.get_mut(i)) else {
+            return false;
+        };
+        let reading = read(i);
+        let before = record.progress.rows;
+        let tells = match &reading {
+            Err(_) => true,
+            Ok(measured) => measured.rows < before || measured.rows >= shard.rows,
+        };
+        // A cycle tells of these, and tells it once.
+        if tells {
+            return false;
+        }
+        // Read again in the same moment it changes nothing any more.
+        measure_one(shard, record, &[], Some(&reading), now, &mut events);
+        let spent = record.progress.spent.unwrap_or_default();
+        if !events.is_empty() || cap.is_some_and(|cap| spent >= cap) {
+            return false;
+        }
+        grew |= record.progress.rows > before;
+    }
+    rest.places.as_mut().is_none_or(|places| places.stay(policy, state, others, grew, now))
 }
 
-fn share(policy: &Policy, state: &State, now: Time) -> Option<u32> {
-    own_share::share(policy.rules.lanes.own_share, state, state.learned.own_lane.as_ref()?, now)
-}
-
-fn order(policy: &Policy, state: &State, me: u32, now: Time) -> (Vec<Place>, usize) {
+fn waiting(policy: &Policy, state: &State, me: u32, now: Time) -> Vec<Waiting> {
     // Most quiet cycles by far are those in which nothing pends.
     let pends = |record: &ShardRecord| matches!(&record.slot, Slot::Live(l) if l.started.is_none());
     if !state.shards.iter().any(pends) {
-        return (Vec::new(), 0);
+        return Vec::new();
     }
-    let mut waiting = parking::movable(state, &Census::new(policy, state), me, now);
-    if waiting.len() < 2 {
-        return (waiting.iter().map(|w| (w.shard, false)).collect(), 0);
-    }
-    let lpt = Lpt::new(policy, state);
-    parking::sort(policy, &lpt, &mut waiting);
-    let mut before = None;
-    let places = waiting.iter().map(|w| {
-        let left = lpt.remaining.get(w.shard).copied();
-        (w.shard, std::mem::replace(&mut before, left) == left)
-    });
-    let places = places.collect();
-    let park = match policy.rules.lanes.mode {
-        LaneMode::Fixed => 0,
-        LaneMode::Adaptive | LaneMode::Both => {
-            Turnover { lpt: &lpt, pending: waiting.len(), now }.park(state)
+    parking::movable(state, &Census::new(policy, state), me, now)
+}
+
+/// All that wait, wait in both lanes: neither own's room nor K decides where.
+fn in_both(policy: &Policy, state: &State) -> bool {
+    policy.rules.lanes.mode == LaneMode::Both && both::works(policy, state)
+}
+
+impl Places {
+    fn new(policy: &Policy, state: &State, waiting: Vec<Waiting>, now: Time) -> Option<Places> {
+        let both = in_both(policy, state);
+        let on_time = policy.rules.lanes.mode != LaneMode::Fixed && !both;
+        let has_run = |w: &Waiting| state.shards.get(w.shard).is_some_and(|r| r.pace.rows > 0);
+        let on_rows = waiting.len() >= 2 && !waiting.iter().all(has_run);
+        // Own's room is asked for by them alone who go straight to where they belong.
+        let on_others = !waiting.is_empty() && policy.rules.lanes.straight && !both;
+        let rule = policy.rules.lanes.own_share;
+        let on_share = !waiting.is_empty() && rule == OwnShare::Average;
+        if !(on_rows || on_others || on_share || (on_time && waiting.len() >= 2)) {
+            return None;
         }
-    };
-    (places, park)
+        let lpt = Lpt::new(policy, state);
+        let lane = state.learned.own_lane?;
+        let share = own_share::share(rule, state, &lane, now);
+        let (park, order) = (None, Vec::new());
+        let mut places = Places { waiting, on_rows, park, share, lane, lpt, order };
+        if on_time {
+            places.park = Some(places.turnover(now).park(state));
+        }
+        places.order = places.now(policy, state, now);
+        Some(places)
+    }
+
+    fn turnover(&self, now: Time) -> Turnover<'_> {
+        Turnover { lpt: &self.lpt, pending: self.waiting.len(), now }
+    }
+
+    /// By the rules of parking, as a cycle has them.
+    fn now(&self, policy: &Policy, state: &State, now: Time) -> Vec<Place> {
+        let mut waiting = self.waiting.clone();
+        parking::sort(policy, &self.lpt, &mut waiting);
+        let room = parking::room(policy, state, &self.lane);
+        let own = parking::own(policy, state, &self.lane, &self.turnover(now));
+        let mut before = None;
+        let seats = parking::seats(policy, room, &waiting, own).into_iter().map(|seat| {
+            let left = self.lpt.remaining.get(seat.shard).copied();
+            (seat.shard, seat.lane, std::mem::replace(&mut before, left) == left)
+        });
+        seats.collect()
+    }
+
+    /// `grew`: some shard has more rows than in the cycle before.
+    fn stay(&mut self, policy: &Policy, state: &State, others: u32, grew: bool, now: Time) -> bool {
+        let rule = policy.rules.lanes.own_share;
+        if own_share::share(rule, state, &self.lane, now) != self.share {
+            return false;
+        }
+        let mut asks = grew && self.on_rows;
+        if grew {
+            self.lpt = Lpt::new(policy, state);
+        }
+        if let Some(park) = self.park {
+            let new = self.turnover(now).park(state);
+            asks |= new != park;
+            self.park = Some(new);
+        }
+        // Which of theirs run and which wait is all the same to its room.
+        if others != self.lane.running_others + self.lane.pending_others {
+            self.lane.running_others = others;
+            self.lane.pending_others = 0;
+            asks = true;
+        }
+        !asks || self.now(policy, state, now) == self.order
+    }
 }

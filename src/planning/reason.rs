@@ -138,6 +138,15 @@ pub fn still_pends(record: &mut ShardRecord, place: Place) -> bool {
     true
 }
 
+/// The same for a shard that ran and runs, on the node that its reason names.
+pub fn still_runs(record: &ShardRecord) -> bool {
+    let (Slot::Live(live), Reason::Running { node }) = (&record.slot, &record.why) else {
+        return false;
+    };
+    let as_was = live.stop.is_none() && live.absent.is_none() && stall::reason(live).is_none();
+    as_was && live.state == JobState::Running && matches!(live.nodes.as_slice(), [on] if on == node)
+}
+
 fn of_live(live: &Live, place: Place) -> Reason {
     if let Some(absent) = live.absent {
         return Reason::EndUnknown { since: absent.since, said: "not in the queue".into() };

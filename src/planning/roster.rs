@@ -50,7 +50,6 @@ impl<'a> Roster<'a> {
         let known = Known::new(state);
         let mut found: Vec<(usize, Ours<'a>)> = Vec::with_capacity(jobs.len());
         let mut foreign = Vec::new();
-        let project = format!("{}.", state.project);
         let mut is_ours = Vec::with_capacity(jobs.len());
         for job in jobs {
             let owner = known.owner(job);
@@ -60,7 +59,7 @@ impl<'a> Roster<'a> {
                     found.push((shard, Ours { job, attempt }));
                 }
             } else if job.uid == me
-                && job.name.starts_with(&project)
+                && job.name.strip_prefix(&state.project).is_some_and(|rest| rest.starts_with('.'))
                 && known.is_of_another_state(job)
                 && !job.state.is_over()
             {
@@ -140,8 +139,7 @@ fn by_shard<'a>(found: &[(usize, Ours<'a>)], shards: usize) -> (Vec<usize>, Vec<
 /// Whose job is it?
 struct Known<'s> {
     project: &'s str,
-    /// What the comment of every job of this state begins with.
-    ours: String,
+    instance: &'s str,
     /// Jobs that the records hold, which nearly all of ours are: no comment need be read for them.
     live: QuickMap<JobId, usize>,
     shards: &'s [ShardRecord],
@@ -156,7 +154,7 @@ impl<'s> Known<'s> {
         jobs.extend(state.shards.iter().enumerate().filter_map(live));
         Known {
             project: &state.project,
-            ours: format!("babysit:{}:", state.instance),
+            instance: &state.instance,
             live: jobs,
             shards: &state.shards,
             names: std::cell::OnceCell::new(),
@@ -172,7 +170,7 @@ impl<'s> Known<'s> {
         {
             return Some((shard, live.attempt.number));
         }
-        let comment = read_comment(job.comment.strip_prefix(self.ours.as_str())?)?;
+        let comment = read_comment(self.ours(&job.comment)?)?;
         let names = self.names.get_or_init(|| {
             let name =
                 |(i, r): (usize, &'s ShardRecord)| ((r.id.family.as_str(), r.id.shard.as_str()), i);
@@ -184,8 +182,13 @@ impl<'s> Known<'s> {
         (name == job.name).then_some((index, attempt))
     }
 
+    /// What comes after the part that the comments of all jobs of this state begin with.
+    fn ours<'c>(&self, comment: &'c str) -> Option<&'c str> {
+        comment.strip_prefix("babysit:")?.strip_prefix(self.instance)?.strip_prefix(':')
+    }
+
     fn is_of_another_state(&self, job: &QueueJob) -> bool {
-        job.comment.starts_with("babysit:") && !job.comment.starts_with(&self.ours)
+        job.comment.starts_with("babysit:") && self.ours(&job.comment).is_none()
     }
 }
 

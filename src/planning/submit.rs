@@ -136,17 +136,17 @@ pub(super) fn env(
     tier: Option<&Tier>,
 ) -> Vec<(String, String)> {
     let env = [
-        ("PROJECT", policy.project.clone()),
-        ("FAMILY", spec.id.family.clone()),
-        ("SHARD", spec.id.shard_helped().to_owned()),
-        ("SHARD_INDEX", spec.index.to_string()),
-        ("ATTEMPT", number.to_string()),
-        ("ROWS", spec.rows.to_string()),
-        ("COST_CAP", cap.map_or(String::new(), |cap| cap.dollars().to_string())),
-        ("GPUS", spec.gpus.to_string()),
-        ("TIER", tier.map_or(String::new(), |tier| tier.name.clone())),
+        ("BABYSIT_PROJECT", policy.project.clone()),
+        ("BABYSIT_FAMILY", spec.id.family.clone()),
+        ("BABYSIT_SHARD", spec.id.shard_helped().to_owned()),
+        ("BABYSIT_SHARD_INDEX", spec.index.to_string()),
+        ("BABYSIT_ATTEMPT", number.to_string()),
+        ("BABYSIT_ROWS", spec.rows.to_string()),
+        ("BABYSIT_COST_CAP", cap.map_or(String::new(), |cap| cap.dollars().to_string())),
+        ("BABYSIT_GPUS", spec.gpus.to_string()),
+        ("BABYSIT_TIER", tier.map_or(String::new(), |tier| tier.name.clone())),
     ];
-    env.into_iter().map(|(key, value)| (format!("BABYSIT_{key}"), value)).collect()
+    env.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// Eight hex digits that no earlier attempt of this shard had, from the cycle's randomness.

@@ -19,6 +19,11 @@ impl Ask {
     pub fn total(&self) -> u32 {
         self.gpus.iter().map(|g| g.count).sum()
     }
+
+    /// No model is named.
+    pub fn is_untyped(&self) -> bool {
+        self.gpus.iter().all(|part| part.model.is_none())
+    }
 }
 
 /// `gpu`, `gpu:2`, `gpu:rtx4090`, `gpu:rtx4090:2` and lists of them; a missing count is 1

@@ -15,7 +15,7 @@ use super::job::{Job, Phase, Program};
 use super::rows::Rows;
 use super::site::{Controller, PreemptMode, Site};
 use super::work::Work;
-use crate::model::cluster::EndWord;
+use crate::model::cluster::{EndWord, Node, QueueJob};
 use crate::model::id::JobId;
 use crate::model::units::{Secs, Time};
 
@@ -69,6 +69,17 @@ pub struct Cluster<W = Rows> {
     pub(super) controller: Controller,
     /// What a stalled controller was asked meanwhile.
     pub(super) waiting: Vec<Effect>,
+    /// Lines of an earlier look, to be written over.
+    pub(super) lines: Lines,
+}
+
+/// See `Cluster::take_back`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lines {
+    pub jobs: Vec<QueueJob>,
+    /// Those of one user.
+    pub mine: Vec<QueueJob>,
+    pub nodes: Vec<Node>,
 }
 
 /// CPUs and memory of a node for which a scenario names none: never what a job waits for.
@@ -110,6 +121,7 @@ impl<W: Work> Cluster<W> {
             pass_due: None,
             controller: Controller::Up,
             waiting: Vec::new(),
+            lines: Lines::default(),
         };
         cluster.qos("normal", 0, None, &[])
     }
@@ -235,6 +247,12 @@ impl<W: Work> Cluster<W> {
     /// Of these, changes of all jobs.
     pub fn changes_of_jobs(&self) -> u64 {
         self.changes_of.iter().map(|(_, count)| count).sum()
+    }
+
+    /// GPUs that other users' jobs hold or wait for.
+    pub fn gpus_of_others(&self, uid: u32) -> u32 {
+        let jobs = self.queue.iter().filter_map(|&place| self.jobs.get(place));
+        jobs.filter(|job| job.uid != uid && !job.is_over()).map(Job::gpus).sum()
     }
 
     /// A job of the user's is not what it was.

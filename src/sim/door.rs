@@ -71,24 +71,60 @@ impl<W: Work> Cluster<W> {
         }
     }
 
-    pub(super) fn squeue(&self, uid: Option<u32>) -> Vec<QueueJob> {
+    pub(super) fn squeue(&mut self, uid: Option<u32>) -> Vec<QueueJob> {
+        let mut lines = std::mem::take(match uid {
+            None => &mut self.lines.jobs,
+            Some(_) => &mut self.lines.mine,
+        });
         let all = self.queue.iter().filter_map(|&place| self.jobs.get(place));
         let asked = all.filter(|job| uid.is_none_or(|uid| uid == job.uid));
-        let seen = asked.map(|job| {
+        // Both are by id: the lines of jobs that are still there are written over, not made anew.
+        let mut there = asked.clone().map(|job| job.id).peekable();
+        lines.retain(|line| {
+            while there.next_if(|id| *id < line.id).is_some() {}
+            there.peek() == Some(&line.id)
+        });
+        for (at, job) in asked.enumerate() {
+            // Whoever is new came last.
+            if lines.get(at).is_none_or(|line| line.id != job.id) {
+                lines.insert(at, QueueJob::default());
+            }
             let qos = self.qos_shown(job);
             let partition = self.partitions.get(job.partition).map_or("", String::as_str);
             let node = match &job.phase {
                 Phase::Running(run) => self.nodes.get(run.node).map_or("", |n| n.name.as_str()),
                 Phase::Pending | Phase::Over => "",
             };
-            job.seen(&qos, partition, node, self.priority(job))
-        });
-        seen.collect()
+            if let Some(line) = lines.get_mut(at) {
+                job.show(line, &qos, partition, node, self.priority(job));
+            }
+        }
+        lines
     }
 
-    pub(super) fn sinfo(&self) -> Vec<Node> {
+    pub(super) fn sinfo(&mut self) -> Vec<Node> {
+        let mut lines = std::mem::take(&mut self.lines.nodes);
         let there = self.nodes.iter().filter(|node| node.state != NodeState::Gone);
-        there.map(|node| node.seen()).collect()
+        let mut count = 0;
+        for node in there {
+            match lines.get_mut(count) {
+                Some(line) => node.show(line),
+                None => {
+                    let mut line = Node::default();
+                    node.show(&mut line);
+                    lines.push(line);
+                }
+            }
+            count += 1;
+        }
+        lines.truncate(count);
+        lines
+    }
+
+    /// What a look showed and nobody needs any more: the next one writes over it, which is cheaper
+    /// than to make every line of squeue and sinfo anew. It must be this cluster's own.
+    pub fn take_back(&mut self, seen: observation::Cluster) {
+        (self.lines.jobs, self.lines.nodes) = (seen.jobs, seen.nodes);
     }
 }
 
@@ -127,6 +163,10 @@ impl<W: Work> Slurm for Door<'_, W> {
             return Ok(Vec::new());
         }
         Ok(self.cluster.squeue(self.who(scope)))
+    }
+
+    fn take_back(&mut self, jobs: Vec<QueueJob>) {
+        self.cluster.lines.mine = jobs;
     }
 
     fn past(&mut self, ask: &PastAsk) -> Seen<Vec<PastJob>> {

@@ -1,7 +1,5 @@
 //! Nodes: what they have, what is taken, and whether a job fits.
 
-use std::borrow::Cow;
-
 use super::ask::Ask;
 use crate::model::cluster::{Node, NodeGpus, Usable};
 
@@ -49,7 +47,13 @@ impl SimNode {
 
     /// Would it fit on this node if nobody else were there?
     pub fn could_hold(&self, ask: &Ask) -> bool {
-        ask.cpus <= self.cpus && ask.mem <= self.mem && pick(ask, &self.gpus, |g| g.count).is_some()
+        ask.cpus <= self.cpus
+            && ask.mem <= self.mem
+            && match ask.is_untyped() {
+                // Any models will do, so that there is nothing to pick.
+                true => self.gpus.iter().map(|g| g.count).sum::<u32>() >= ask.total(),
+                false => pick(ask, &self.gpus, |g| g.count).is_some(),
+            }
     }
 
     /// The GPUs it gets now, or `None`.
@@ -70,11 +74,14 @@ impl SimNode {
         if ask.cpus > cpus_left || ask.mem > mem_left {
             return None;
         }
+        let idle = |(place, g): (usize, &Gpus)| (g.count + freed(place)).saturating_sub(g.used);
+        if ask.is_untyped() && self.gpus.iter().enumerate().map(idle).sum::<u32>() < ask.total() {
+            return None;
+        }
         let mut place = 0;
         pick(ask, &self.gpus, |g| {
-            let idle = (g.count + freed(place)).saturating_sub(g.used);
             place += 1;
-            idle
+            idle((place - 1, g))
         })
     }
 
@@ -98,31 +105,45 @@ impl SimNode {
         }
     }
 
-    /// As sinfo shows it; states as in slurm-facts.md section 1.
-    pub fn seen(&self) -> Node {
+    /// As sinfo shows it; states as in slurm-facts.md section 1. `line` is an empty one, or some
+    /// node's from an earlier look.
+    pub fn show(&self, line: &mut Node) {
         let busy = self.cpus_used > 0 || self.gpus.iter().any(|g| g.used > 0);
         let full = self.cpus_used >= self.cpus;
-        let (state, usable): (Cow<'static, str>, Usable) = match self.state {
-            NodeState::Down | NodeState::Gone => ("down".into(), Usable::No),
-            NodeState::Drain if busy => ("drng".into(), Usable::No),
-            NodeState::Drain => ("drain".into(), Usable::No),
-            NodeState::Up if full => ("alloc".into(), Usable::Full),
-            NodeState::Up if busy => ("mix".into(), Usable::Yes),
-            NodeState::Up => ("idle".into(), Usable::Yes),
+        let (state, usable) = match self.state {
+            NodeState::Down | NodeState::Gone => ("down", Usable::No),
+            NodeState::Drain if busy => ("drng", Usable::No),
+            NodeState::Drain => ("drain", Usable::No),
+            NodeState::Up if full => ("alloc", Usable::Full),
+            NodeState::Up if busy => ("mix", Usable::Yes),
+            NodeState::Up => ("idle", Usable::Yes),
         };
         let gpus = |g: &Gpus| NodeGpus {
             model: (!g.model.is_empty()).then(|| g.model.clone()),
             capacity: g.count,
             used: g.used,
         };
-        Node {
-            name: self.name.clone(),
-            partitions: self.partitions.clone(),
-            usable,
-            state: state.into_owned(),
-            gpus: Some(self.gpus.iter().map(gpus).collect()),
-            cpus_idle: Some(self.cpus.saturating_sub(self.cpus_used)),
-            mem_idle: Some(self.mem.saturating_sub(self.mem_used)),
+        line.usable = usable;
+        line.cpus_idle = Some(self.cpus.saturating_sub(self.cpus_used));
+        line.mem_idle = Some(self.mem.saturating_sub(self.mem_used));
+        if line.state != state {
+            state.clone_into(&mut line.state);
+        }
+        if line.name != self.name {
+            line.name.clone_from(&self.name);
+            line.gpus = None;
+        }
+        if line.partitions != self.partitions {
+            line.partitions.clone_from(&self.partitions);
+        }
+        // A node's models stay what they are.
+        match &mut line.gpus {
+            Some(there) if there.len() == self.gpus.len() => {
+                for (line, gpus) in there.iter_mut().zip(&self.gpus) {
+                    (line.capacity, line.used) = (gpus.count, gpus.used);
+                }
+            }
+            other => *other = Some(self.gpus.iter().map(gpus).collect()),
         }
     }
 }

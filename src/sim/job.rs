@@ -121,52 +121,67 @@ impl Job {
         self.stays.last().filter(|_| self.is_over())
     }
 
-    /// A line of squeue.
-    pub(super) fn seen(&self, qos: &str, partition: &str, node: &str, priority: u64) -> QueueJob {
+    /// A line of squeue. `line` is an empty one, or the same job's from an earlier look: then what a
+    /// job never changes is in it already.
+    pub(super) fn show(
+        &self,
+        line: &mut QueueJob,
+        qos: &str,
+        partition: &str,
+        node: &str,
+        priority: u64,
+    ) {
+        if line.id != self.id || line.user.is_empty() {
+            line.id = self.id;
+            line.uid = self.uid;
+            line.user.clone_from(&self.user);
+            line.gpus = Some(self.gpus());
+            line.asked.clone_from(&self.ask.gpus);
+            line.cpus = Some(self.ask.cpus);
+            line.time_limit = self.time_limit;
+            line.requeue = self.requeue;
+            line.name.clone_from(&self.name);
+            line.comment.clone_from(&self.comment);
+        }
         let over = self.last_stay();
-        let state = match (&self.phase, over) {
-            (Phase::Running(_), _) => JobState::Running,
-            (Phase::Over, Some(stay)) => JobState::Over(stay.end),
-            (Phase::Pending | Phase::Over, _) => JobState::Pending,
+        line.state = match (self.shown_as, &self.phase, over) {
+            (Some(word), _, _) => JobState::Alive(word.to_owned()),
+            (None, Phase::Running(_), _) => JobState::Running,
+            (None, Phase::Over, Some(stay)) => JobState::Over(stay.end),
+            (None, Phase::Pending | Phase::Over, _) => JobState::Pending,
         };
-        let state = match self.shown_as {
-            Some(word) => JobState::Alive(word.to_owned()),
-            None => state,
-        };
-        let started = self.started().or(over.and_then(|stay| stay.started));
-        let ends = match over {
+        put(&mut line.qos, qos);
+        put(&mut line.partition, partition);
+        put(&mut line.account, &self.account);
+        line.submitted = Some(self.submitted);
+        line.started = self.started().or(over.and_then(|stay| stay.started));
+        line.ends = match over {
             Some(stay) => Some(stay.ended),
             None => self.started().zip(self.time_limit).map(|(start, limit)| start + limit),
         };
-        let nodes = match (&self.phase, over.and_then(|stay| stay.node.as_ref())) {
-            (Phase::Running(_), _) => vec![node.to_owned()],
-            (_, Some(node)) => vec![node.clone()],
-            (_, None) => Vec::new(),
+        line.priority = Some(priority);
+        line.nice = self.nice;
+        let node = match (&self.phase, over.and_then(|stay| stay.node.as_deref())) {
+            (Phase::Running(_), _) => Some(node),
+            (_, node) => node,
         };
-        QueueJob {
-            id: self.id,
-            uid: self.uid,
-            user: self.user.clone(),
-            state,
-            qos: qos.to_owned(),
-            partition: partition.to_owned(),
-            account: self.account.clone(),
-            gpus: Some(self.gpus()),
-            asked: self.ask.gpus.clone(),
-            cpus: Some(self.ask.cpus),
-            submitted: Some(self.submitted),
-            started,
-            ends,
-            time_limit: self.time_limit,
-            priority: Some(priority),
-            nice: self.nice,
-            nodes,
-            excluded: Some(self.excluded.clone()),
-            restarts: self.restarts,
-            requeue: self.requeue,
-            reason: self.reason.clone().into_owned(),
-            name: self.name.clone(),
-            comment: self.comment.clone(),
+        match (line.nodes.as_mut_slice(), node) {
+            ([there], Some(node)) => put(there, node),
+            (_, node) => line.nodes = node.map(str::to_owned).into_iter().collect(),
         }
+        match &mut line.excluded {
+            Some(there) if *there == self.excluded => {}
+            other => *other = Some(self.excluded.clone()),
+        }
+        line.restarts = self.restarts;
+        put(&mut line.reason, &self.reason);
+    }
+}
+
+/// Into the memory that it has, where it is not there already.
+fn put(text: &mut String, new: &str) {
+    if text != new {
+        text.clear();
+        text.push_str(new);
     }
 }

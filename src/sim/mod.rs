@@ -46,7 +46,7 @@ pub use events::{Event, Stranger};
 pub use faults::{Calls, Command, Fault, Faults};
 pub use job::{Job, Program, Stay};
 pub use proof::{Overlap, without_attempt};
-pub use rng::Rng;
+pub use rng::{Lognormal, Rng};
 pub use rows::Rows;
 pub use site::{Accounting, Controller, PreemptMode, Site};
 pub use table::Table;

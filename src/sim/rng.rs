@@ -55,12 +55,33 @@ impl Rng {
 
     /// By its mean and the sigma of its logarithm.
     pub fn lognormal(&mut self, mean: f64, sigma: f64) -> f64 {
-        (mean.ln() - sigma * sigma / 2.0 + sigma * self.normal()).exp()
+        self.draw(Lognormal::new(mean, sigma))
     }
 
     /// By its mean and its coefficient of variation (deviation / mean).
     pub fn lognormal_cv(&mut self, mean: f64, cv: f64) -> f64 {
-        self.lognormal(mean, (1.0 + cv * cv).ln().sqrt())
+        self.draw(Lognormal::of_cv(mean, cv))
+    }
+
+    pub fn draw(&mut self, Lognormal { base, sigma }: Lognormal) -> f64 {
+        (base + sigma * self.normal()).exp()
+    }
+}
+
+/// A distribution for those who draw many times: what is the same each time is worked out once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lognormal {
+    base: f64,
+    sigma: f64,
+}
+
+impl Lognormal {
+    fn new(mean: f64, sigma: f64) -> Lognormal {
+        Lognormal { base: mean.ln() - sigma * sigma / 2.0, sigma }
+    }
+
+    pub fn of_cv(mean: f64, cv: f64) -> Lognormal {
+        Lognormal::new(mean, (1.0 + cv * cv).ln().sqrt())
     }
 }
 

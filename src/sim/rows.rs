@@ -3,6 +3,7 @@
 //! A row that is finished stays finished and is never done again by a later run; the row in flight
 //! is lost when the run is ended. Nothing here reads files or knows what a policy makes of it.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::split::Worker;
@@ -10,14 +11,15 @@ use super::table::{LiveRun, Table};
 use super::trouble::Trouble;
 use super::work::{Run, Start, Work};
 use crate::model::cluster::EndWord;
-use crate::model::id::JobId;
+use crate::model::id::{JobId, ShardId};
 use crate::model::units::{Money, Secs, Time};
 
 /// All shards, by a key that the job's environment gives (`family/shard`), else by the job's name
 /// without its attempt.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
-    keys: BTreeMap<String, usize>,
+    /// By key.
+    keys: Vec<(String, usize)>,
     pub(super) tables: Vec<Table>,
     live: Vec<LiveRun>,
     pub(super) workers: Vec<Worker>,
@@ -34,13 +36,17 @@ impl Rows {
 
     /// The table's index, for those who ask often. A key that is there already is replaced.
     pub fn add(&mut self, key: &str, table: Table) -> usize {
-        if let Some(&index) = self.keys.get(key) {
-            if let Some(there) = self.tables.get_mut(index) {
-                *there = table;
+        let place = match self.keys.binary_search_by(|(known, _)| known.as_str().cmp(key)) {
+            Err(place) => place,
+            Ok(place) => {
+                let index = self.keys.get(place).map_or(0, |(_, index)| *index);
+                if let Some(there) = self.tables.get_mut(index) {
+                    *there = table;
+                }
+                return index;
             }
-            return index;
-        }
-        self.keys.insert(key.to_owned(), self.tables.len());
+        };
+        self.keys.insert(place, (key.to_owned(), self.tables.len()));
         self.tables.push(table);
         self.tables.len() - 1
     }
@@ -61,12 +67,28 @@ impl Rows {
     }
 
     pub fn index_of(&self, key: &str) -> Option<usize> {
-        self.keys.get(key).copied()
+        self.find(|known| known.cmp(key))
+    }
+
+    /// The same for the key `family/shard`, which need not be written for it.
+    pub fn index_of_shard(&self, ShardId { family, shard }: &ShardId) -> Option<usize> {
+        self.find(|known| {
+            let (front, rest) = known.as_bytes().split_at(known.len().min(family.len()));
+            front.cmp(family.as_bytes()).then_with(|| match rest.split_first() {
+                None => Ordering::Less,
+                Some((slash, rest)) => slash.cmp(&b'/').then_with(|| rest.cmp(shard.as_bytes())),
+            })
+        })
+    }
+
+    fn find(&self, is: impl Fn(&str) -> Ordering) -> Option<usize> {
+        let place = self.keys.binary_search_by(|(known, _)| is(known)).ok()?;
+        self.keys.get(place).map(|(_, index)| *index)
     }
 
     /// Keys, in order, with their index.
     pub fn keys(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.keys.iter().map(|(key, &index)| (key.as_str(), index))
+        self.keys.iter().map(|(key, index)| (key.as_str(), *index))
     }
 
     pub fn total(&self, index: usize) -> u32 {
@@ -77,7 +99,10 @@ impl Rows {
     pub fn rows_at(&self, index: usize, at: Time) -> u32 {
         let Some(table) = self.tables.get(index) else { return 0 };
         let seen = at - table.late;
-        let kept = table.done.partition_point(|finished| *finished <= seen);
+        let kept = match table.done.last() {
+            Some(last) if *last > seen => table.done.partition_point(|at| *at <= seen),
+            _ => table.done.len(),
+        };
         let live = self.live.iter().filter(|run| run.table == index);
         let most = live.map(|run| match table.finished(run, seen) {
             0 => 0,
@@ -88,9 +113,13 @@ impl Rows {
 
     /// What the ledger sums up to at that moment: every row that was done, twice done twice.
     pub fn spent_at(&self, index: usize, at: Time) -> Money {
+        self.spent_on(index, self.rows_at(index, at))
+    }
+
+    /// The same for who has the count of rows already.
+    pub fn spent_on(&self, index: usize, rows: u32) -> Money {
         let Some(table) = self.tables.get(index) else { return Money::ZERO };
-        let rows = i64::from(self.rows_at(index, at)) + i64::from(table.redone);
-        Money(table.row_cost.0.saturating_mul(rows))
+        Money(table.row_cost.0.saturating_mul(i64::from(rows) + i64::from(table.redone)))
     }
 
     pub fn rows_of(&self, key: &str, at: Time) -> Option<u32> {

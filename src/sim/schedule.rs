@@ -140,39 +140,40 @@ impl<W: Work> Cluster<W> {
         if qos.gpus.is_some_and(|limit| qos.used + job.ask.total() > limit) {
             return Verdict::Wait(Cow::Borrowed("QOSGrpGRES"));
         }
-        let mut unavailable: Vec<&str> = Vec::new();
-        let mut usable: Vec<usize> = Vec::new();
-        for (node, host) in self.nodes.iter().enumerate() {
-            if !self.may_use(job, in_qos, node, host) {
+        let may = |&(node, host): &(usize, &SimNode)| self.may_use(job, in_qos, node, host);
+        let (mut up, mut other) = (false, false);
+        for (node, host) in self.nodes.iter().enumerate().filter(may) {
+            if host.state != NodeState::Up {
+                other = true;
                 continue;
             }
-            if host.state != NodeState::Up {
-                unavailable.push(&host.name);
-            } else {
-                usable.push(node);
+            up = true;
+            if closed.get(node).copied().unwrap_or(false) {
+                continue;
+            }
+            if let Some(taken) = host.room_for(&job.ask) {
+                return Verdict::Start { qos: in_qos, node, taken, victims: Vec::new() };
             }
         }
-        if usable.is_empty() {
-            return Verdict::Wait(match unavailable.is_empty() {
-                true => Cow::Borrowed("BadConstraints"),
-                false => {
-                    let names = unavailable.join(",");
+        if !up {
+            return Verdict::Wait(match other {
+                false => Cow::Borrowed("BadConstraints"),
+                true => {
+                    let there = self.nodes.iter().enumerate().filter(may);
+                    let names: Vec<&str> = there.map(|(_, host)| host.name.as_str()).collect();
+                    let names = names.join(",");
                     Cow::Owned(format!("ReqNodeNotAvail, UnavailableNodes:{names}"))
                 }
             });
         }
-        usable.retain(|&node| !closed.get(node).copied().unwrap_or(false));
-        for &node in &usable {
-            let room = self.nodes.get(node).and_then(|host| host.room_for(&job.ask));
-            if let Some(taken) = room {
-                return Verdict::Start { qos: in_qos, node, taken, victims: Vec::new() };
-            }
-        }
         if qos.preempts.is_empty() {
             return Verdict::NoRoom;
         }
+        let open = |node: &usize| !closed.get(*node).copied().unwrap_or(false);
+        let there = self.nodes.iter().enumerate().filter(may);
+        let usable = there.filter(|(_, host)| host.state == NodeState::Up).map(|(node, _)| node);
         // The fewest victims; among equals those that lose least, the youngest; then by node.
-        let choices = usable.iter().filter_map(|&node| {
+        let choices = usable.filter(open).filter_map(|node| {
             let (victims, taken) = self.victims(job, &qos.preempts, node)?;
             let oldest = victims.iter().filter_map(|&v| self.jobs.get(v)?.started()).min();
             Some(((victims.len(), Reverse(oldest), node), victims, taken))

@@ -109,9 +109,9 @@ impl Table {
 
     /// Seconds after its start at which a run has finished its nth row (n >= 1).
     pub(super) fn due(&self, run: &LiveRun, n: usize) -> i64 {
-        let before = run.from.checked_sub(1).and_then(|last| self.finish.get(last)).unwrap_or(&0);
+        let before = self.before(run);
         let after = (run.from + n).checked_sub(1).and_then(|last| self.finish.get(last));
-        let work = after.unwrap_or(before) - before;
+        let work = after.map_or(0, |after| after - before);
         let work = if run.slow == 1.0 { work } else { (work as f64 * run.slow).ceil() as i64 };
         self.start_cost.0 + work
     }
@@ -119,6 +119,12 @@ impl Table {
     /// Rows that a run has finished by then.
     pub(super) fn finished(&self, run: &LiveRun, at: Time) -> usize {
         let ran = at.since(run.started).0;
+        if run.slow == 1.0 {
+            // As below, by the sums alone.
+            let by = ran - self.start_cost.0 + self.before(run);
+            let rows = self.finish.get(run.from..run.from + run.most).unwrap_or_default();
+            return rows.partition_point(|finish| *finish <= by);
+        }
         let (mut low, mut high) = (0, run.most);
         while low < high {
             let middle = low + (high - low).div_ceil(2);
@@ -128,6 +134,11 @@ impl Table {
             }
         }
         low
+    }
+
+    /// What the rows take that were there when a run began.
+    fn before(&self, run: &LiveRun) -> i64 {
+        run.from.checked_sub(1).and_then(|last| self.finish.get(last)).copied().unwrap_or(0)
     }
 }
 

@@ -52,6 +52,8 @@ pub trait Slurm {
     fn look(&mut self, scope: Scope) -> Seen<Cluster>;
     /// squeue alone, for what must be read again after an effect.
     fn jobs(&mut self, scope: Scope) -> Seen<Vec<QueueJob>>;
+    /// What `jobs` gave, read by now: whoever made it may write the next answer over it.
+    fn take_back(&mut self, _jobs: Vec<QueueJob>) {}
     /// One batched sacct.
     fn past(&mut self, ask: &PastAsk) -> Seen<Vec<PastJob>>;
     /// GPUs that a QOS may use in all; `None`: Slurm has no such limit.

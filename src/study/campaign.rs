@@ -1,8 +1,10 @@
 //! One campaign under one policy and one seed: the real tick on the simulated cluster.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::engine::{Outcome as TickOutcome, Report};
-use crate::model::observation::Cluster as Seen;
-use crate::model::policy::{Rules, Shard};
+use crate::model::observation::{Cluster as Seen, Measured};
+use crate::model::policy::{OwnShare, Rules, Shard};
 use crate::model::request::Submitted;
 use crate::model::state::ShardRecord;
 use crate::model::units::{Secs, Time};
@@ -48,17 +50,42 @@ pub struct Ran {
 /// What broke: a tick that failed, or rows, GPU-seconds or money that do not add up. Both are bugs
 /// of babysit, never of the setting.
 pub fn run(setting: &Setting, method: &Method, seed: u64) -> Result<Ran, String> {
-    go(setting, method, seed, true).map(|(ran, _)| ran)
+    let never = AtomicBool::new(false);
+    let ran = run_until(setting, method, seed, &never)?;
+    ran.ok_or_else(|| format!("seed {seed}, {}: broken off", method.name))
 }
 
-/// `leave_out`: cycles in which there is nothing to decide are not run, which changes nothing but
-/// the time it takes. Where probes fail all are run, since each has luck of its own.
+/// The same; `None`: it was broken off, since `stop` was set by then.
+///
+/// # Errors
+/// As of `run`.
+pub fn run_until(
+    setting: &Setting,
+    method: &Method,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<Option<Ran>, String> {
+    Ok(go(setting, method, seed, stop)?.map(|(ran, _)| ran))
+}
+
 pub(super) fn go(
     setting: &Setting,
     method: &Method,
     seed: u64,
+    stop: &AtomicBool,
+) -> Result<Option<(Ran, World)>, String> {
+    go_through(setting, method, seed, true, stop)
+}
+
+/// `leave_out`: cycles in which there is nothing to decide are not run, which changes nothing but
+/// the time it takes. Where probes fail all are run, since each has luck of its own.
+fn go_through(
+    setting: &Setting,
+    method: &Method,
+    seed: u64,
     leave_out: bool,
-) -> Result<(Ran, World), String> {
+    stop: &AtomicBool,
+) -> Result<Option<(Ran, World)>, String> {
     let tables = setting.tables(seed);
     let mut path = Path::new(setting.scenario.clone(), seed, BEGINS, setting.extra_at_begin());
     let shortest = setting.shortest(&tables);
@@ -75,6 +102,10 @@ pub(super) fn go(
     // Nor with helpers: whether one is wanted depends on every row that is finished.
     let leave_out = leave_out && setting.probe_fails <= 0.0 && !method.split;
     let ended = loop {
+        // With ten thousand shards a campaign takes seconds, and somebody waits for it to stop.
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         if leave_out && quiet.is_it(&mut world) {
             world.leave_out();
         } else {
@@ -83,7 +114,6 @@ pub(super) fn go(
             if let TickOutcome::Failed(why) = report.outcome {
                 return Err(format!("seed {seed}, {}: a tick failed: {why}", method.name));
             }
-            world.journal.clear();
             // One that its cap has stopped waits for a person, and nobody comes.
             let over = |r: &ShardRecord| r.finished.is_some() || r.over_cap.is_some();
             if world.state.shards.iter().all(|r| over(r) && r.live().is_none()) {
@@ -91,6 +121,9 @@ pub(super) fn go(
             }
             if leave_out {
                 quiet.after(&world, &report);
+            }
+            if let Some(seen) = report.seen {
+                world.cluster.take_back(seen.cluster);
             }
         }
         if world.now().since(BEGINS) >= setting.limit {
@@ -103,7 +136,7 @@ pub(super) fn go(
     let broken = |what: String| format!("seed {seed}, {}: {what}", method.name);
     conserved::check(setting, &world, &tables, ended).map_err(broken)?;
     let measures = ended.then(|| measure(setting, &world, &path));
-    Ok((Ran { seed, bound, measures }, world))
+    Ok(Some((Ran { seed, bound, measures }, world)))
 }
 
 /// Knows cycles in which there is nothing to decide.
@@ -111,63 +144,75 @@ struct Quiet {
     me: u32,
     /// By shard of the policy: its table.
     tables: Vec<Option<usize>>,
-    /// The cluster's count of changes that matter, when the last cycle looked at it.
+    /// The count of changes of our jobs, as the last cycle saw them. What is decided about shards that
+    /// are all with Slurm depends on their own jobs, and on how much of own others have or wait for,
+    /// where its room is asked for. Nodes only matter to what is submitted.
     changes: u64,
+    /// When it was, where it left nothing that needs another one; and what it left, once asked.
+    since: Option<Time>,
     rest: Option<Rest>,
 }
 
 impl Quiet {
     fn new(world: &mut World) -> Quiet {
-        let table = |shard: &Shard| world.cluster.work.index_of(&shard.id.to_string());
+        let table = |shard: &Shard| world.cluster.work.index_of_shard(&shard.id);
         let tables = world.policy.shards.iter().map(table).collect();
-        Quiet { me: world.cluster.uid_of(ME), tables, changes: 0, rest: None }
+        let me = world.cluster.uid_of(ME);
+        Quiet { me, tables, changes: 0, since: None, rest: None }
+    }
+
+    /// Where our share of own is what others leave on average, each of their jobs counts.
+    fn count(&self, world: &World) -> u64 {
+        match world.policy.rules.lanes.own_share {
+            OwnShare::Average => world.cluster.changes_of_jobs(),
+            OwnShare::All | OwnShare::Gpus(_) => world.cluster.changes_of(self.me),
+        }
     }
 
     fn before(&mut self, world: &World) {
         self.changes = self.count(world);
-    }
-
-    /// What is decided about shards that are all with Slurm depends on their own jobs, and on who
-    /// else is in own where its room is asked for. Nodes only matter to what is submitted.
-    fn count(&self, world: &World) -> u64 {
-        match world.policy.rules.lanes.straight {
-            true => world.cluster.changes_of_jobs(),
-            false => world.cluster.changes_of(self.me),
-        }
+        (self.since, self.rest) = (None, None);
     }
 
     fn after(&mut self, world: &World, report: &Report) {
         // A cycle that only moved jobs has read the queue again and knows all that it changed itself.
-        // Not where longest go first: the order within a lane is seen to once a job is in it.
-        let moved = |action: &Action| {
-            matches!(action, Action::Update { purpose: Purpose::Move(_) | Purpose::Detour(_), .. })
+        // Not where longest go first: the order within a lane is seen to once a job is in it. One that
+        // only put jobs in order leaves them in it.
+        let in_order = world.policy.rules.lanes.longest_first;
+        let knows = |action: &Action| match action {
+            Action::Update { purpose: Purpose::Move(_) | Purpose::Detour(_), .. } => !in_order,
+            Action::Update { purpose: Purpose::Order, .. } => true,
+            _ => false,
         };
         let failed = |event: &Happened| {
             matches!(event.what, What::MoveRefused { .. } | What::MoveUnanswered { .. })
         };
-        if !world.policy.rules.lanes.longest_first
-            && !report.plan.actions.is_empty()
-            && report.plan.actions.iter().all(moved)
+        if !report.plan.actions.is_empty()
+            && report.plan.actions.iter().all(knows)
             && !report.events.iter().any(failed)
         {
             self.changes = self.count(world);
         }
-        self.rest = quiet::rest(&world.policy, &world.state, self.me, world.now());
+        self.since = Some(world.now());
     }
 
     fn is_it(&mut self, world: &mut World) -> bool {
-        let same = self.changes == self.count(world);
-        let Some(rest) = self.rest.as_ref().filter(|_| same) else { return false };
+        if self.changes != self.count(world) {
+            return false;
+        }
+        // The state is as that cycle left it; only now does anybody ask.
+        if let Some(since) = self.since.take() {
+            self.rest = quiet::rest(&world.policy, &world.state, self.me, since);
+        }
+        let Some(rest) = &mut self.rest else { return false };
+        let others = world.cluster.gpus_of_others(self.me);
         let now = world.now();
         let World { policy, state, cluster, .. } = world;
-        let shards = policy.shards.iter().zip(&state.shards).zip(&self.tables);
-        let readings = shards.map(|((shard, record), table)| {
-            // Of one that pends the real cycle reads nothing new either.
-            let due = record.live().is_some_and(|live| live.started.is_some());
-            due.then(|| Ok(read_at(&cluster.work, *table, shard, now)))
-        });
-        let readings = readings.collect();
-        quiet::stays_at_rest(policy, state, rest, readings, now)
+        let read = |i: usize| match policy.shards.get(i).zip(self.tables.get(i)) {
+            Some((shard, table)) => Ok(read_at(&cluster.work, *table, shard, now)),
+            None => Ok(Measured::default()),
+        };
+        quiet::stays_at_rest(policy, state, rest, others, read, now)
     }
 }
 
@@ -209,7 +254,9 @@ fn world(
     let park = method.park.unwrap_or(setting.park);
     let rules = Rules { lanes: method.rules, ..Rules::default() };
     let policy = setting.policy(&order(setting.work.len(), seed), rules, park, method.split);
-    Ok(World::new(policy, cluster, ME, seed))
+    let mut world = World::new(policy, cluster, ME, seed);
+    world.unread = true;
+    Ok(world)
 }
 
 /// Shards that run when the campaign begins get their GPUs before the first cycle, which adopts
@@ -300,7 +347,9 @@ impl Fed {
 mod tests {
     use super::super::method::METHODS;
     use super::super::scenario::Scenario;
+    use super::super::setting::Price;
     use super::*;
+    use crate::model::units::Money;
 
     /// Jobs as they were submitted, moved, started and ended, and what the last cycle knows.
     fn history(world: &World) -> String {
@@ -308,14 +357,36 @@ mod tests {
         format!("{:?} {:?}", world.cluster.history(), records.collect::<Vec<_>>())
     }
 
+    /// The field's shards, the same with caps and prices by the hour, and the same of several GPUs.
+    fn settings(scenario: &Scenario) -> [Setting; 3] {
+        let mut field = Setting::field(scenario.clone());
+        field.limit = Secs::hours(60);
+        let (mut money, mut wide) = (field.clone(), field.clone());
+        for (n, work) in money.work.iter_mut().enumerate() {
+            if n % 2 == 0 {
+                work.price = Price::GpuHour(Money(1_000_000_000));
+            }
+            if n % 3 == 0 {
+                work.cap = Some(Money(3_000_000_000));
+            }
+        }
+        for (gpus, work) in (1..=3).cycle().zip(&mut wide.work) {
+            work.gpus = gpus;
+        }
+        wide.make_room();
+        [field, money, wide]
+    }
+
     #[test]
     fn leaving_out_quiet_cycles_changes_nothing() {
         for scenario in Scenario::ALL {
             for method in METHODS {
-                for seed in 1..=1 {
-                    let mut setting = Setting::field(scenario.clone());
-                    setting.limit = Secs::hours(60);
-                    let run = |leave_out| go(&setting, &method, seed, leave_out).expect("adds up");
+                for (seed, setting) in (1..).zip(settings(&scenario)) {
+                    let run = |leave_out| {
+                        let never = AtomicBool::new(false);
+                        let ran = go_through(&setting, &method, seed, leave_out, &never);
+                        ran.expect("adds up").expect("nobody stops it")
+                    };
                     let ((all, every), (some, fewer)) = (run(false), run(true));
                     let what = format!("{scenario:?} {} {seed}", method.name);
                     assert_eq!(all, some, "{what}");
@@ -328,5 +399,12 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn whoever_stops_it_need_not_wait_for_its_end() {
+        let stop = AtomicBool::new(true);
+        let setting = Setting::field(Scenario::Seed);
+        assert_eq!(run_until(&setting, &METHODS[0], 1, &stop), Ok(None));
     }
 }

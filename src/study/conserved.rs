@@ -26,7 +26,7 @@ pub fn check(
     let mut worked = 0i64;
     let mut lost = 0u32;
     for (work, times) in setting.work.iter().zip(tables) {
-        let Some(index) = rows.index_of(&work.id.to_string()) else {
+        let Some(index) = rows.index_of_shard(&work.id) else {
             return Err(format!("{}: its rows are gone", work.id));
         };
         let done = rows.rows_at(index, now);

@@ -3,6 +3,8 @@
 //!
 //! Rates are what was measured so far, and as uncertain as the few rows behind them make them.
 
+use std::sync::atomic::AtomicBool;
+
 use crate::model::policy::{Lane, Policy};
 use crate::model::state::{Gate, State};
 use crate::model::units::{Money, Secs};
@@ -120,9 +122,16 @@ fn every(setting: &Setting) -> Secs {
     Secs((about.0 / setting.every.0).max(1) * setting.every.0)
 }
 
+/// `None`: it was broken off, since `stop` was set.
+///
 /// # Errors
 /// As of a campaign; and one that does not end.
-pub fn future(rest: &Rest, method: &Method, seed: u64) -> Result<Future, String> {
+pub fn future(
+    rest: &Rest,
+    method: &Method,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<Option<Future>, String> {
     let mut rng = Rng::stream(seed, 30);
     let mut setting = rest.setting.clone();
     let mut costs = Vec::with_capacity(rest.left.len());
@@ -136,6 +145,6 @@ pub fn future(rest: &Rest, method: &Method, seed: u64) -> Result<Future, String>
         let more = left.price.unwrap_or(0.0) * f64::from(left.rows) * factor;
         costs.push(left.spent.dollars() + more);
     }
-    let (ends, done) = finish(&setting, method, seed, rest.every)?;
-    Ok(Future { ends, costs, done })
+    let finished = finish(&setting, method, seed, rest.every, stop)?;
+    Ok(finished.map(|(ends, done)| Future { ends, costs, done }))
 }

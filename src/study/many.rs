@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::campaign::{Ran, run};
+use super::campaign::{Ran, run_until};
 use super::measures::Measures;
 use super::method::Method;
 use super::setting::Setting;
@@ -14,7 +14,7 @@ use super::statistics::{Estimate, estimate};
 pub struct Orders<'a> {
     pub seeds: u64,
     pub threads: usize,
-    /// Set by somebody else: no further campaign is begun.
+    /// Set by somebody else: no further campaign is begun, and those under way are broken off.
     pub stop: &'a AtomicBool,
     /// Called with the number of campaigns done so far, from any thread.
     pub done: &'a (dyn Fn(usize) + Sync),
@@ -24,14 +24,14 @@ pub struct Orders<'a> {
 pub type BySeed<T> = Vec<Vec<(u64, T)>>;
 
 /// All seeds under so many policies. Seed by seed, so that what is there after a stop can be
-/// compared: only seeds that ran under every policy are kept.
+/// compared: only seeds that ran under every policy are kept. `one`: `None` where it was broken off.
 ///
 /// # Errors
 /// The first campaign that broke.
 pub fn side_by_side<T: Send>(
     policies: usize,
     orders: &Orders<'_>,
-    one: impl Fn(usize, u64) -> Result<T, String> + Sync,
+    one: impl Fn(usize, u64) -> Result<Option<T>, String> + Sync,
 ) -> Result<BySeed<T>, String> {
     let each = policies.max(1);
     let jobs = usize::try_from(orders.seeds).unwrap_or(usize::MAX).saturating_mul(policies);
@@ -43,7 +43,7 @@ pub fn side_by_side<T: Send>(
             if job >= jobs {
                 break;
             }
-            let ran = one(job % each, (job / each) as u64 + 1);
+            let Some(ran) = one(job % each, (job / each) as u64 + 1).transpose() else { break };
             let broke = ran.is_err();
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.push((job, ran));
@@ -87,7 +87,7 @@ pub fn run_all(
     orders: &Orders<'_>,
 ) -> Result<Vec<Vec<Ran>>, String> {
     let one = |n: usize, seed| match methods.get(n) {
-        Some(method) => run(setting, method, seed),
+        Some(method) => run_until(setting, method, seed, orders.stop),
         None => Err(format!("no policy number {n}")),
     };
     let found = side_by_side(methods.len(), orders, one)?;

@@ -36,7 +36,7 @@ pub fn measure(setting: &Setting, world: &World, path: &Path) -> Measures {
     let cluster = &world.cluster;
     let ours = || cluster.history().iter().filter(|job| job.user == ME);
     let rows = &cluster.work;
-    let index = |n: usize| rows.index_of(&setting.work.get(n)?.id.to_string());
+    let index = |n: usize| rows.index_of_shard(&setting.work.get(n)?.id);
     let shards = 0..setting.work.len();
     // A shard that its cap stopped has ended where its last row was finished.
     let end_of = |i: usize| rows.finished_at(i).or_else(|| rows.last_row_at(i));

@@ -1,5 +1,7 @@
 //! Campaigns as they can be drawn: what was left at each moment, and who ran where.
 
+use std::sync::atomic::AtomicBool;
+
 use crate::model::cluster::EndWord;
 use crate::model::policy::Lane;
 use crate::model::units::{Secs, Time};
@@ -34,6 +36,8 @@ pub struct Picture {
     pub runs: Vec<Run>,
 }
 
+/// `None`: broken off, since `stop` was set.
+///
 /// # Errors
 /// As of `campaign::run`.
 pub fn run_with_curve(
@@ -41,12 +45,15 @@ pub fn run_with_curve(
     method: &Method,
     seed: u64,
     every: Secs,
-) -> Result<(Ran, Curve), String> {
-    let (ran, world) = go(setting, method, seed, true)?;
+    stop: &AtomicBool,
+) -> Result<Option<(Ran, Curve)>, String> {
+    let Some((ran, world)) = go(setting, method, seed, stop)? else { return Ok(None) };
     let curve = curve(setting, &world, seed, every);
-    Ok((ran, curve))
+    Ok(Some((ran, curve)))
 }
 
+/// `None`: broken off, since `stop` was set.
+///
 /// # Errors
 /// As of `campaign::run`.
 pub fn picture(
@@ -54,15 +61,16 @@ pub fn picture(
     method: &Method,
     seed: u64,
     every: Secs,
-) -> Result<Picture, String> {
-    let (_, world) = go(setting, method, seed, true)?;
+    stop: &AtomicBool,
+) -> Result<Option<Picture>, String> {
+    let Some((_, world)) = go(setting, method, seed, stop)? else { return Ok(None) };
     let mut path = Path::new(setting.scenario.clone(), seed, BEGINS, setting.extra_at_begin());
     let shortest = setting.shortest(&setting.tables(seed));
-    Ok(Picture {
+    Ok(Some(Picture {
         curve: curve(setting, &world, seed, every),
         least: least_left(&mut path, BEGINS, setting.own_free(), setting.limit, &shortest, every),
         runs: runs(setting, &world),
-    })
+    }))
 }
 
 /// What a shard's rows say at a moment, for all shards at each moment until the last row.
@@ -77,7 +85,7 @@ fn each_moment<T>(
         .work
         .iter()
         .enumerate()
-        .filter_map(|(n, work)| Some((n, rows.index_of(&work.id.to_string())?)))
+        .filter_map(|(n, work)| Some((n, rows.index_of_shard(&work.id)?)))
         .collect();
     let ends = pairs.iter().map(|(_, index)| rows.finished_at(*index).unwrap_or(world.now()));
     let end = ends.max().unwrap_or(BEGINS);
@@ -127,14 +135,15 @@ pub(super) fn finish(
     method: &Method,
     seed: u64,
     every: Secs,
-) -> Result<(Vec<f64>, Vec<u32>), String> {
-    let (_, world) = go(setting, method, seed, true)?;
+    stop: &AtomicBool,
+) -> Result<Option<(Vec<f64>, Vec<u32>)>, String> {
+    let Some((_, world)) = go(setting, method, seed, stop)? else { return Ok(None) };
     let rows = &world.cluster.work;
     let ends: Option<Vec<f64>> = setting
         .work
         .iter()
         .map(|work| {
-            let at = rows.finished_at(rows.index_of(&work.id.to_string())?)?;
+            let at = rows.finished_at(rows.index_of_shard(&work.id)?)?;
             Some(at.since(BEGINS).as_f64() / 3600.0)
         })
         .collect();
@@ -145,7 +154,7 @@ pub(super) fn finish(
     let done = each_moment(setting, &world, every, |pairs, moment| {
         pairs.iter().map(|(_, index)| rows.rows_at(*index, moment)).sum()
     });
-    Ok((ends, done))
+    Ok(Some((ends, done)))
 }
 
 fn runs(setting: &Setting, world: &World) -> Vec<Run> {
@@ -178,9 +187,12 @@ mod tests {
         let setting = Setting::field(Scenario::Seed);
         let method = by_name("v4.1").expect("a policy");
         let every = Secs::hours(1);
-        let (ran, curve) = run_with_curve(&setting, &method, 4, every).expect("adds up");
+        let never = AtomicBool::new(false);
+        let both = run_with_curve(&setting, &method, 4, every, &never).expect("adds up");
+        let (ran, curve) = both.expect("nobody stops it");
         let measures = ran.measures.expect("it ends");
-        let seen = picture(&setting, &method, 4, every).expect("adds up");
+        let seen = picture(&setting, &method, 4, every, &never).expect("adds up");
+        let seen = seen.expect("nobody stops it");
         assert_eq!(seen.curve, curve);
         assert!(curve.is_sorted_by(|a, b| a >= b) && curve.last() == Some(&0.0), "{curve:?}");
         assert_eq!(curve.len(), measures.makespan.ceil() as usize + 1);

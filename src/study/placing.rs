@@ -2,6 +2,7 @@
 //! babysit (policy.md sections 5-7). The real tick, on the simulated cluster.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::engine::Outcome;
 use crate::model::id::ShardId;
@@ -102,9 +103,16 @@ impl Default for Field {
     }
 }
 
+/// `None`: it was broken off, since `stop` was set.
+///
 /// # Errors
 /// A tick that failed, or GPU-seconds that do not add up: bugs of babysit.
-pub fn run(field: &Field, placing: &Placing, arrivals: &[Arrival]) -> Result<Waits, String> {
+pub fn run(
+    field: &Field,
+    placing: &Placing,
+    arrivals: &[Arrival],
+    stop: &AtomicBool,
+) -> Result<Option<Waits>, String> {
     let mut cluster = Cluster::at(BEGINS).site(|site| {
         // Longer than from one tick to the next, so that accounting need not be asked.
         site.min_job_age = Secs(field.every.0 * 2 + 60);
@@ -120,14 +128,21 @@ pub fn run(field: &Field, placing: &Placing, arrivals: &[Arrival]) -> Result<Wai
     let end = BEGINS + Secs(i64::from(field.days) * 86_400);
     let mut seen = None;
     while world.now() < end {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let arrived = hall.admit(&mut world, field);
         // Between changes a cycle decides nothing here: what a reservation holds only grows older.
         let changes = world.cluster.changes();
         // Shadows move on with the clock.
         if arrived || seen != Some(changes) || placing.rules.reserve == Reserve::Shadow {
             seen = Some(changes);
-            if let Outcome::Failed(why) = world.tick().outcome {
+            let report = world.tick();
+            if let Outcome::Failed(why) = report.outcome {
                 return Err(format!("{}: a tick failed: {why}", placing.name));
+            }
+            if let Some(seen) = report.seen {
+                world.cluster.take_back(seen.cluster);
             }
             hall.hear(&mut world);
         }
@@ -136,7 +151,7 @@ pub fn run(field: &Field, placing: &Placing, arrivals: &[Arrival]) -> Result<Wai
     world.tick();
     hall.hear(&mut world);
     hall.check(&world)?;
-    Ok(waits(field, &hall.served, &hall.told))
+    Ok(Some(waits(field, &hall.served, &hall.told)))
 }
 
 fn policy(placing: &Placing) -> Policy {

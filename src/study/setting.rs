@@ -7,7 +7,7 @@ use crate::model::policy::{
 use crate::model::split::Split;
 use crate::model::state::{ShardRecord, State};
 use crate::model::units::{Money, Secs};
-use crate::sim::{Rng, Table};
+use crate::sim::{Lognormal, Rng, Table};
 
 use super::scenario::Scenario;
 
@@ -178,8 +178,9 @@ impl Setting {
     pub fn tables(&self, seed: u64) -> Vec<Vec<Secs>> {
         let rows = |(n, work): (usize, &ShardWork)| {
             let mut rng = Rng::stream(seed, 1000 + n as u64);
+            let times = Lognormal::of_cv(work.row_hours, self.row_cv);
             let time = |_| {
-                let hours = rng.lognormal_cv(work.row_hours, self.row_cv);
+                let hours = rng.draw(times);
                 Secs((hours * 3600.0).round().max(1.0) as i64)
             };
             (0..work.rows).map(time).collect()

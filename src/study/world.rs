@@ -22,8 +22,9 @@ pub struct World {
     pub policy: Policy,
     pub state: State,
     pub cluster: Cluster<Rows>,
-    /// Every event of every cycle.
+    /// Every event of every cycle, unless nobody reads it.
     pub journal: Vec<Event>,
+    pub(super) unread: bool,
     /// The user whose babysitter this is.
     user: String,
     seed: u64,
@@ -34,7 +35,8 @@ impl World {
     pub fn new(policy: Policy, cluster: Cluster<Rows>, user: &str, seed: u64) -> World {
         let state = State::new(&policy.project, &format!("sim{seed:05x}"));
         let policy = policy.with_helpers().into_owned();
-        World { policy, state, cluster, journal: Vec::new(), user: user.to_owned(), seed }
+        let (journal, unread) = (Vec::new(), false);
+        World { policy, state, cluster, journal, unread, user: user.to_owned(), seed }
     }
 
     pub fn now(&self) -> Time {
@@ -47,7 +49,8 @@ impl World {
 
     /// One real cycle, now.
     pub fn tick(&mut self) -> Report {
-        let mut kept = Memory { journal: &mut self.journal, freed: Vec::new() };
+        let journal = (!self.unread).then_some(&mut self.journal);
+        let mut kept = Memory { journal, freed: Vec::new() };
         let report =
             with_hands(&self.policy, &mut self.cluster, &self.user, self.seed, &mut kept, |h| {
                 tick(h, &mut self.state)
@@ -61,7 +64,7 @@ impl World {
     /// What `Checkpoint::free_rows` was asked, done on the simulated shards.
     pub fn give_back(&mut self, freed: &[FreeRows]) {
         for FreeRows { id, rows, all: _, claims: _ } in freed {
-            let Some(index) = self.cluster.work.index_of(&id.to_string()) else { continue };
+            let Some(index) = self.cluster.work.index_of_shard(id) else { continue };
             for claim in rows {
                 self.cluster.work.free_row(index, claim.row, &claim.claimant);
             }
@@ -81,8 +84,7 @@ impl World {
     /// What a tick would do now; nothing is changed.
     pub fn plan_again(&mut self) -> Plan {
         let mut state = self.state.clone();
-        let mut journal = Vec::new();
-        let mut kept = Memory { journal: &mut journal, freed: Vec::new() };
+        let mut kept = Memory { journal: None, freed: Vec::new() };
         let seed = self.seed;
         with_hands(&self.policy, &mut self.cluster, &self.user, seed, &mut kept, |hands| {
             dry_run(hands, &mut state).plan
@@ -115,7 +117,7 @@ fn with_hands<T>(
 
 /// A checkpoint that cannot fail: the caller holds the state.
 struct Memory<'a> {
-    journal: &'a mut Vec<Event>,
+    journal: Option<&'a mut Vec<Event>>,
     freed: Vec<FreeRows>,
 }
 
@@ -132,7 +134,9 @@ impl Checkpoint for Memory<'_> {
     }
 
     fn journal(&mut self, events: &[Event]) {
-        self.journal.extend_from_slice(events);
+        if let Some(journal) = &mut self.journal {
+            journal.extend_from_slice(events);
+        }
     }
 }
 
@@ -154,6 +158,9 @@ impl Slurm for Shared<'_, '_> {
     }
     fn jobs(&mut self, scope: Scope) -> Seen<Vec<QueueJob>> {
         self.with(|door| door.jobs(scope))
+    }
+    fn take_back(&mut self, jobs: Vec<QueueJob>) {
+        self.with(|door| door.take_back(jobs));
     }
     fn past(&mut self, ask: &PastAsk) -> Seen<Vec<PastJob>> {
         self.with(|door| door.past(ask))
@@ -186,7 +193,7 @@ impl Progress for Reader<'_, '_> {
     fn measure(&mut self, shards: &[&Shard], _: u64) -> Vec<Seen<Measured>> {
         let cluster = self.cluster.borrow();
         let read = |shard: &&Shard| {
-            let index = cluster.work.index_of(&shard.id.to_string());
+            let index = cluster.work.index_of_shard(&shard.id);
             Ok(read_at(&cluster.work, index, shard, cluster.now()))
         };
         shards.iter().map(read).collect()
@@ -209,12 +216,10 @@ fn tail(rows: &Rows, job: JobId, lines: usize) -> Seen<Vec<String>> {
 /// What the files of a shard say at that moment.
 pub(super) fn read_at(rows: &Rows, index: Option<usize>, shard: &Shard, now: Time) -> Measured {
     let ledger = matches!(shard.cost, Some(CostIn::Jsonl { .. }));
-    Measured {
-        rows: index.map_or(0, |index| rows.rows_at(index, now)),
-        spent: ledger.then(|| index.map_or(Money::ZERO, |index| rows.spent_at(index, now))),
-        bad_lines: 0,
-        claims: shard.split.as_ref().and_then(|_| index.and_then(|index| rows.claims(index))),
-    }
+    let done = index.map_or(0, |index| rows.rows_at(index, now));
+    let spent = || index.map_or(Money::ZERO, |index| rows.spent_on(index, done));
+    let claims = shard.split.as_ref().and_then(|_| rows.claims(index?));
+    Measured { rows: done, spent: ledger.then(spent), bad_lines: 0, claims }
 }
 
 /// Progress as a copy of the simulated programs made it by some moment.
@@ -226,7 +231,7 @@ pub struct Shards {
 impl Progress for Shards {
     fn measure(&mut self, shards: &[&Shard], _: u64) -> Vec<Seen<Measured>> {
         let read = |shard: &&Shard| {
-            let index = self.rows.index_of(&shard.id.to_string());
+            let index = self.rows.index_of_shard(&shard.id);
             Ok(read_at(&self.rows, index, shard, self.now))
         };
         shards.iter().map(read).collect()
