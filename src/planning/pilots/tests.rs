@@ -1,14 +1,12 @@
 //! Claims as records, one situation after the other. Two shards of find and the jobs 11 and 12, each
 //! submitted for its own, unless a test says otherwise.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::model::cluster::{EndWord, JobState, QueueJob};
 use crate::model::id::{JobId, ShardId, Token};
 use crate::model::observation::{Cluster, Gap, GapKind, Observation, PastJob};
 use crate::model::pilot::{BadClaim, Claim, Claims};
-use crate::model::state::{Attempt, EndHow, Live, State};
+use crate::model::state::{Attempt, Live, State};
 use crate::model::units::Time;
 use crate::planning::event::{Event, What};
 use crate::planning::plan;
@@ -158,6 +156,17 @@ impl Desk {
         plan(&self.policy, &mut self.state, &seen, self.now, 7)
     }
 
+    /// Ticks until all is booked, with a Slurm that does what it is asked.
+    fn settle(&mut self) {
+        for minute in 1..=8 {
+            let at = self.now.since(START).0 + 60 * minute;
+            for job in cancelled(&self.tick(at)) {
+                let job = self.job(job);
+                job.state = JobState::Over(EndWord::Cancelled);
+            }
+        }
+    }
+
     /// `12 -` : the job of each shard, `!` where it claimed it.
     fn jobs(&self) -> String {
         let of = |record: &ShardRecord| match &record.slot {
@@ -220,18 +229,9 @@ fn the_attempts_of_one_run_add_up_to_it_whatever_ticks_saw() {
                 desk.tick(500 + i as i64);
             }
         }
+        desk.settle();
         // 10 to 417, cut at 110 and 260.
         assert_eq!(desk.charged(), [157, 150, 100], "a tick every {every} steps");
-        let ends: BTreeMap<_, _> = desk
-            .state
-            .shards
-            .iter()
-            .filter_map(|record| match &record.slot {
-                Slot::Settling(end) => Some((record.id.shard.clone(), end.how)),
-                _ => None,
-            })
-            .collect();
-        assert!(ends.values().all(|how| *how == EndHow::Word(EndWord::Completed)), "{ends:?}");
     }
 }
 
@@ -243,22 +243,53 @@ fn a_job_that_goes_on_takes_the_next_shard_from_its_pending_job_which_is_left_ov
     desk.tick(60);
     assert_eq!(desk.jobs(), "11! 12");
     desk.claims(11, 1, 1, 1, 90);
+    // It has to be gone first, so that nothing that it still does is lost.
+    assert_eq!((cancelled(&desk.tick(120)), desk.jobs().as_str()), (vec![12], "11! 12"));
+    assert_eq!(desk.offered(), Vec::<String>::new());
+    desk.job(12).state = JobState::Over(EndWord::Cancelled);
+    let plan = desk.tick(180);
+    assert_eq!((plan.actions, desk.jobs().as_str()), (Vec::new(), "11! -"), "it has a job");
+    desk.tick(240);
+    assert_eq!((desk.jobs().as_str(), desk.charged()), ("(11) 11!", vec![90, 0]));
+    assert_eq!(desk.state.shards[1].failures, 0);
+}
+
+#[test]
+fn a_pilot_that_starts_before_it_could_be_cancelled_is_left_alone_and_charged() {
+    let mut desk = Desk::new(2);
+    desk.starts(11, 0);
+    desk.claims(11, 0, 1, 0, 0);
+    desk.tick(60);
+    desk.claims(11, 1, 1, 1, 90);
+    desk.starts(12, 100);
+    assert_eq!((cancelled(&desk.tick(120)), desk.jobs().as_str()), (vec![], "11! 12"));
+    // It found nothing.
+    desk.ends(12, EndWord::Completed, 104);
+    desk.ends(11, EndWord::Completed, 150);
+    desk.tick(180);
+    desk.tick(240);
+    assert_eq!(desk.charged(), [90, 4 + 60]);
+}
+
+#[test]
+fn the_pending_job_of_a_shard_that_is_taken_goes_to_one_without() {
+    let mut desk = Desk::new(3);
+    desk.starts(11, 0);
+    desk.claims(11, 0, 1, 0, 0);
+    desk.tick(60);
+    desk.state.shards[2].slot = Slot::Free;
+    desk.jobs.retain(|job| job.id.0 != 13);
+    desk.claims(11, 1, 1, 1, 90);
     let plan = desk.tick(120);
-    assert_eq!(desk.jobs(), "(11) 11!");
-    let cancelled: Vec<u64> = plan
-        .actions
-        .iter()
-        .filter_map(|action| match action {
-            Action::Cancel { jobs, .. } => Some(jobs.iter().map(|job| job.job.0)),
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    assert_eq!(cancelled, [12]);
-    assert_eq!(desk.charged(), [90, 0]);
-    // One that has started in between is never asked to end.
-    desk.starts(12, 130);
-    assert!(desk.tick(180).actions.is_empty());
+    assert_eq!((cancelled(&plan), desk.jobs().as_str()), (vec![], "(11) 11! 12"));
+}
+
+fn cancelled(plan: &Plan) -> Vec<u64> {
+    let jobs = plan.actions.iter().filter_map(|action| match action {
+        Action::Cancel { jobs, .. } => Some(jobs.iter().map(|job| job.job.0)),
+        _ => None,
+    });
+    jobs.flatten().collect()
 }
 
 #[test]
@@ -288,7 +319,7 @@ fn while_accounting_cannot_tell_a_pilot_with_news_is_left_as_it_is() {
     desk.tick(100);
     assert_eq!((desk.jobs().as_str(), desk.charged()), ("11! 12", vec![0, 0]));
     desk.past = past;
-    desk.tick(160);
+    desk.settle();
     assert_eq!(desk.charged(), [30, 40]);
 }
 
@@ -348,7 +379,7 @@ fn a_claim_from_the_time_to_come_charges_nobody_for_it() {
     desk.claims(11, 0, 1, 0, 0);
     desk.claims(11, 1, 1, 1, i64::MAX);
     desk.ends(11, EndWord::Completed, 70);
-    desk.tick(100);
+    desk.settle();
     assert_eq!(desk.charged().iter().sum::<u64>(), 70);
 }
 
