@@ -127,14 +127,14 @@ pub fn fit<'a>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::model::id::ShardId;
     use crate::model::policy::{Launch, RowsIn, Rules, SlurmSettings, SubmitMode, Tier};
     use crate::model::state::Pin;
     use crate::model::units::{Secs, Tflops};
 
-    fn policy() -> Policy {
+    pub fn policy() -> Policy {
         let tier = |name: &str, rank| Tier {
             name: name.to_owned(),
             gres: vec![name.to_owned()],

@@ -108,6 +108,7 @@ pub fn plan_with(
     };
     let records = records::bring_up(policy, state, seen, roster, &booked.wait, now, events);
     let Records { twins, over_cap, cancelled, stalled, mut census, lpt } = records;
+    census.queued.retain(|shard| !booked.claimed.contains(shard));
     orphans::follow(policy, state, seen, &booked.wait, now, events);
     turnover::count_starts(state, events);
 

@@ -131,3 +131,6 @@ fn offered(policy: &Policy, state: &State, lpt: &Lpt, i: usize) -> Option<Offere
         row: Secs(lpt.seconds_per_row.get(i).copied()?.ceil() as i64),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,8 +5,11 @@
 //!   one, becomes the job of the shard that the pilot was submitted for.
 //! - A pilot that goes on to another shard ends its attempt of the one before at the moment of the
 //!   claim, counted from the run's start as Slurm has it. So the attempts of one run add up to it.
+//!   That shard's own pending job goes to one without, or is cancelled: until it is gone, the claim
+//!   waits.
 //! - A claim of a job that is not ours, or is over, is refused: the next one carries a higher number.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
 
@@ -14,7 +17,7 @@ use crate::model::cluster::{EndWord, JobState, QueueJob};
 use crate::model::id::{JobId, ShardId, Token};
 use crate::model::observation::Observation;
 use crate::model::pilot::{Claim, Claims, Turn};
-use crate::model::policy::Policy;
+use crate::model::policy::{Policy, Shard};
 use crate::model::state::{
     Attempt, End, EndHow, Gate, LabRecord, Live, ShardRecord, Slot, State, Stop,
 };
@@ -23,6 +26,7 @@ use crate::model::units::{Secs, Time};
 use super::super::account::{self, Run};
 use super::super::event::{Event, What};
 use super::super::lpt::Lpt;
+use super::super::measure::rows_left;
 use super::super::past::Past;
 use super::super::plan::Target;
 use super::super::reconcile::{VANISH_AFTER, tier_of_run};
@@ -36,9 +40,11 @@ pub struct Booked {
     pub changed: bool,
     /// Pilots with a claim that cannot be booked yet. What became of them is looked at after that.
     pub wait: HashSet<JobId>,
+    /// Shards of those claims: there is a job for each, so none is submitted.
+    pub claimed: HashSet<usize>,
     /// Pilots that no record holds and none takes up: they claim a shard, or end.
     pub aside: HashSet<JobId>,
-    /// Those of them that pend, and are left over.
+    /// Pilots that pend and are left over.
     pub surplus: Vec<Target>,
 }
 
@@ -154,6 +160,7 @@ impl Desk<'_> {
 
     fn take(&mut self, b: usize, claim: &Claim, booked: &mut Booked, events: &mut Vec<Event>) {
         if booked.wait.contains(&claim.job) {
+            booked.claimed.insert(b);
             return;
         }
         let pilot = match self.pilot(claim) {
@@ -171,8 +178,9 @@ impl Desk<'_> {
             }
             return;
         }
-        if self.hand_on(b, claim, pilot, events).is_none() {
+        if self.hand_on(b, claim, pilot, booked, events).is_none() {
             booked.wait.insert(claim.job);
+            booked.claimed.insert(b);
         }
     }
 
@@ -214,6 +222,7 @@ impl Desk<'_> {
         b: usize,
         claim: &Claim,
         pilot: Live,
+        booked: &mut Booked,
         events: &mut Vec<Event>,
     ) -> Option<()> {
         let from = self.holders.get(&claim.job).copied();
@@ -223,14 +232,25 @@ impl Desk<'_> {
             // Its own: nothing changes hands.
             Slot::Live(live) if live.job == claim.job && !goes_on => None,
             Slot::Live(other) if other.is_unclaimed() && other.job != claim.job => {
-                // Into a place that is not free yet only what can be asked to leave.
-                if (goes_on || from.is_none()) && other.state != JobState::Pending {
-                    return None;
-                }
                 Some((**other).clone())
             }
             Slot::Live(_) | Slot::Submitting(_) | Slot::Settling(_) => return None,
         };
+        // Who goes on leaves no place behind: the other's is with a shard that has no job. Else it has
+        // to end first, so that no job is ever without a record that sees to its charges.
+        let mut home = from.filter(|_| !goes_on);
+        if let (Some(other), None) = (&displaced, home) {
+            let queued = self.roster.by_id(other.job);
+            if !queued.is_some_and(|job| job.state == JobState::Pending) {
+                return None;
+            }
+            home = self.home(b);
+            if home.is_none() {
+                let id = &self.shards.get(b)?.id;
+                booked.surplus.push(Target::new(b, id, other.job));
+                return None;
+            }
+        }
         let base = if goes_on { Some(self.run_began(claim, &pilot)?) } else { None };
         let mut after = Secs(0);
         let mut before = None;
@@ -248,11 +268,10 @@ impl Desk<'_> {
             }
             return Some(());
         }
-        let number = match &displaced {
-            Some(other) => other.attempt.number,
-            None => record.attempts.saturating_add(1),
-        };
-        let lent = pilot.attempt.number;
+        // The two jobs of a swap change numbers too.
+        let swap = displaced.as_ref().filter(|_| from.is_some() && !goes_on);
+        let number = swap.map_or(record.attempts.saturating_add(1), |other| other.attempt.number);
+        let lent = swap.map(|_| pilot.attempt.number);
         record.attempts = record.attempts.max(number);
         let attempt = Attempt { number, rows_before: record.progress.rows, ..pilot.attempt };
         let began = base.map(|base| base + after).or(pilot.started);
@@ -272,18 +291,24 @@ impl Desk<'_> {
         if let Some(other) = &displaced {
             self.holders.remove(&other.job);
         }
-        // The shard that it was submitted for gets the other's job, or none.
+        // The shard that it was submitted for has it no more.
         if let (Some(a), None) = (from, before)
             && let Some(record) = self.record(a)
         {
             record.slot = Slot::Free;
-            if let Some(other) = displaced {
-                let attempt = Attempt { number: lent, ..other.attempt.clone() };
-                let job = other.job;
-                record.slot = Slot::Live(Box::new(Live { attempt, ..other }));
-                (record.kept_off, record.move_refused) = (kept_off, refused);
-                self.holders.insert(job, a);
-            }
+        }
+        if let Some(other) = displaced
+            && let Some(j) = home
+            && let Some(record) = self.record(j)
+        {
+            let number = lent.unwrap_or(record.attempts.saturating_add(1));
+            record.attempts = record.attempts.max(number);
+            let attempt =
+                Attempt { number, rows_before: record.progress.rows, ..other.attempt.clone() };
+            let job = other.job;
+            record.slot = Slot::Live(Box::new(Live { attempt, ..other }));
+            (record.kept_off, record.move_refused) = (kept_off, refused);
+            self.holders.insert(job, j);
         }
         let name = |i: Option<usize>, desk: &mut Self| Some(desk.record(i?)?.id.clone());
         let what = What::Took {
@@ -293,6 +318,22 @@ impl Desk<'_> {
         };
         events.push(Event { at: self.now, shard: Some(shard), what });
         Some(())
+    }
+
+    /// A shard without a job that waits for one, and may have that of shard `b`: the longest.
+    fn home(&self, b: usize) -> Option<usize> {
+        let kin = group(self.policy.shards.get(b)?, self.shards.get(b)?.min_tier);
+        let all = self.policy.shards.iter().zip(self.shards.iter()).enumerate();
+        let fits = all.filter(|(_, (shard, record))| {
+            shard.pilot
+                && record.slot == Slot::Free
+                && is_wanted(shard.rows, record)
+                && group(shard, record.min_tier) == kin
+        });
+        let left = |shard: &Shard, record: &ShardRecord| {
+            i64::from(rows_left(shard, record)).saturating_mul(shard.row_time.0)
+        };
+        fits.max_by_key(|(i, (shard, record))| (left(shard, record), Reverse(*i))).map(|(i, _)| i)
     }
 
     /// When the run that claimed began, as Slurm has it. `None`: that is to be learned yet.
