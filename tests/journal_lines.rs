@@ -61,6 +61,8 @@ fn events() -> Vec<Event> {
         What::MinTierRaised { tier },
         What::NoFit { asked: "8 GPUs of one model".into(), largest: "4x rtx5090 on x1".into() },
         What::Charged { attempt: 2, gpu_seconds: 7200 },
+        What::RowsFreed { rows: 1, all: false },
+        What::RowsFreed { rows: 0, all: true },
         What::KeptOff { job, nodes: vec!["p1".into()] },
         What::KeptOff { job, nodes: Vec::new() },
         What::Person { by: "anna (uid 1000)".into(), did: "is held".into() },
