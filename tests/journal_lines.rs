@@ -61,6 +61,8 @@ fn events() -> Vec<Event> {
         What::MinTierRaised { tier },
         What::NoFit { asked: "8 GPUs of one model".into(), largest: "4x rtx5090 on x1".into() },
         What::Charged { attempt: 2, gpu_seconds: 7200 },
+        What::RowsFreed { rows: 1, all: false },
+        What::RowsFreed { rows: 0, all: true },
         What::KeptOff { job, nodes: vec!["p1".into()] },
         What::KeptOff { job, nodes: Vec::new() },
         What::Person { by: "anna (uid 1000)".into(), did: "is held".into() },
@@ -111,6 +113,8 @@ fn every_event_has_a_sentence() {
         find/s2: out of GPU memory; from now on only on rtx4090 or better
         find/s2: fits no node: asks for 8 GPUs of one model; the largest there is: 4x rtx5090 on x1
         find/s2: attempt 2 charged to its lab: 7200 GPU-seconds
+        find/s2: 1 row was in hand of jobs that are over: given out again
+        find/s2: rows are missing though all were marked as done: all are given out again
         find/s2: pending job 152012 is kept off p1: GPUs are reserved there, or jobs die there
         find/s2: pending job 152012 may use every node again
         find/s2: is held, by anna (uid 1000)

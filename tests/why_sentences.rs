@@ -134,6 +134,9 @@ fn every_reason_has_a_sentence() {
         All rows are there; its job still runs on gpu07, 3h after the last one.
         Runs on gpu07; held by anna, so no job follows this one.
         Its job ended without an error 3 times in a row, and none finished a row: no new one of what `done` names, a file like /lab/s0/row_*.json.
+        Its last row is in hand with its helpers: a job of its own would find none to do.
+        Its last 2 rows are in hand with its helpers: a job of its own would find none to do.
+        Its shard needs no help now, or other shards wait.
         Just submitted to Slurm.
     "#]].assert_eq(&lines);
 }

@@ -113,10 +113,13 @@ pub fn review(
     };
     // Those of the longest shards first.
     lpt.sort(policy, &mut wanted, |i| *i);
-    let mut pending: u32 = kept.iter().map(|&i| policy.shards[i].gpus).sum();
+    // Those that run count too: one that has just started makes no room for another.
+    let running = teams.iter().flat_map(|team| team.helpers.clone());
+    let running = running.filter(|&i| runs(&state.shards[i]));
+    let mut all: u32 = kept.iter().copied().chain(running).map(|i| policy.shards[i].gpus).sum();
     wanted.retain(|&i| {
-        pending = pending.saturating_add(policy.shards[i].gpus);
-        pending <= most
+        all = all.saturating_add(policy.shards[i].gpus);
+        all <= most
     });
     let wanted: BTreeSet<usize> = wanted.into_iter().collect();
     let stays = |i: &usize| {

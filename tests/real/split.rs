@@ -49,6 +49,7 @@ both! {
             all.filter(|job| job.is_running() && job.shard().contains('~')).collect()
         };
         lab.tick_until("three helpers at work", |_| helpers(lab).len() == 3);
+        lab.tick();
         let status = lab.done(&["status"]);
         assert!(status.contains("+3 helpers in extra"), "{status}");
         let view: serde_json::Value =
