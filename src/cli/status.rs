@@ -144,7 +144,7 @@ fn history(campaign: &Campaign) -> Vec<Point> {
         let ours = line.get("project")?.as_str()? == campaign.loaded.policy.project;
         let at = format::moment(line.get("at")?.as_str()?)?;
         let rows = line.get("rows")?.as_u64()?;
-        (ours && line.get("kind")?.as_str()? == "totals").then(|| Point { at, rows })
+        (ours && line.get("kind")?.as_str()? == "totals").then_some(Point { at, rows })
     };
     let mut points: Vec<Point> = lines.iter().filter_map(point).collect();
     points.sort_by_key(|point| point.at);
