@@ -1,7 +1,9 @@
 //! `babysit status`: shards.toml and the state file only; no Slurm call, no write.
 
 use std::io::IsTerminal;
-use std::time::{Duration, Instant};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
@@ -22,11 +24,16 @@ use super::target;
 /// The state changes with a tick, so there is nothing to see sooner than this.
 const REDRAW: Duration = Duration::from_secs(2);
 
+/// After a key, so that moving about does not wait for a reading.
+const PAUSE: Duration = Duration::from_millis(700);
+/// The files are read again, though they seem to be as they were.
+const ANYHOW: Duration = Duration::from_secs(60);
+
 /// Of the journal's end: a day of a busy campaign.
 const JOURNAL: u64 = 2 << 20;
 
 pub fn run(cx: &Context, filter: &[String], check: bool) -> Result<Exit, Stop> {
-    let (status, now) = look(cx, filter)?;
+    let Seen { status, now, .. } = look(cx, filter)?;
     if cx.talk.json {
         cx.talk.result_json(&status)?;
     } else {
@@ -50,22 +57,27 @@ pub fn watch(cx: &Context, filter: &[String]) -> Result<Exit, Stop> {
 
 fn board(cx: &Context, filter: &[String]) -> Result<Exit, Stop> {
     // What is wrong at first is told on the usual screen.
-    let (mut status, _) = look(cx, filter)?;
-    let mut read = Instant::now();
+    let mut seen = look(cx, filter)?;
+    let (mut read, mut typed) = (Instant::now(), Instant::now());
+    let mut as_read = stamp(&seen.files);
     let mut board = Board::default();
     let mut drawn = (Vec::new(), (0, 0));
     let screen = Screen::open()?;
     while !screen.is_ended() {
-        if read.elapsed() >= REDRAW {
-            // shards.toml may be saved half-way just now: the last picture stays.
-            if let Ok((fresh, _)) = look(cx, filter) {
-                status = fresh;
+        // Reading ten thousand shards takes its time: not while somebody types, nor for nothing.
+        if read.elapsed() >= REDRAW && typed.elapsed() >= PAUSE {
+            let now = stamp(&seen.files);
+            if now != as_read || read.elapsed() >= ANYHOW {
+                // shards.toml may be saved half-way just now: the last picture stays.
+                if let Ok(fresh) = look(cx, filter) {
+                    seen = fresh;
+                }
+                (read, as_read) = (Instant::now(), now);
             }
-            read = Instant::now();
         }
         let (width, height) = screen.size();
         let look = Look { width: Some(width), paint: cx.talk.paint, now: (cx.clock)() };
-        let lines = board.render(&status, &look, height);
+        let lines = board.render(&seen.status, &look, height);
         let plain = |line: &String| if cx.talk.ascii { ascii(line) } else { line.clone() };
         let picture = (lines.iter().map(plain).collect::<Vec<_>>(), (width, height));
         if picture != drawn {
@@ -73,12 +85,31 @@ fn board(cx: &Context, filter: &[String]) -> Result<Exit, Stop> {
             drawn = picture;
         }
         let Some(keys) = keys(&screen.typed(), board.typing) else { break };
-        keys.into_iter().for_each(|key| board.key(key, &status));
+        if !keys.is_empty() {
+            typed = Instant::now();
+        }
+        keys.into_iter().for_each(|key| board.key(key, &seen.status));
     }
     Ok(Exit::Done)
 }
 
-fn look(cx: &Context, filter: &[String]) -> Result<(Status, Time), Stop> {
+/// Changes when a file that the picture is made from does.
+fn stamp(files: &[PathBuf]) -> Vec<Option<(u64, u64, SystemTime)>> {
+    let of = |path: &PathBuf| {
+        let meta = std::fs::metadata(path).ok()?;
+        Some((meta.ino(), meta.len(), meta.modified().ok()?))
+    };
+    files.iter().map(of).collect()
+}
+
+/// What the files say now, and which those are.
+struct Seen {
+    status: Status,
+    now: Time,
+    files: [PathBuf; 2],
+}
+
+fn look(cx: &Context, filter: &[String]) -> Result<Seen, Stop> {
     let campaign = cx.campaign()?;
     let policy = &campaign.loaded.policy;
     let state = cx.look(&campaign)?;
@@ -101,7 +132,8 @@ fn look(cx: &Context, filter: &[String]) -> Result<(Status, Time), Stop> {
     if filter.is_empty() {
         status.history = history(&campaign);
     }
-    Ok((status, now))
+    let files = [campaign.loaded.path.clone(), campaign.store.path().to_owned()];
+    Ok(Seen { status, now, files })
 }
 
 /// Rows over time, from the journal's lines of totals. A picture beside the numbers: where the
@@ -112,7 +144,7 @@ fn history(campaign: &Campaign) -> Vec<Point> {
         let ours = line.get("project")?.as_str()? == campaign.loaded.policy.project;
         let at = format::moment(line.get("at")?.as_str()?)?;
         let rows = line.get("rows")?.as_u64()?;
-        (ours && line.get("kind")?.as_str()? == "totals").then(|| Point { at, rows })
+        (ours && line.get("kind")?.as_str()? == "totals").then_some(Point { at, rows })
     };
     let mut points: Vec<Point> = lines.iter().filter_map(point).collect();
     points.sort_by_key(|point| point.at);

@@ -61,6 +61,8 @@ impl Board {
                 }
                 _ => {}
             }
+            // Few that are found are shown at once.
+            self.open = None;
             return;
         }
         let page = self.page.max(1);
@@ -72,7 +74,10 @@ impl Board {
             Key::First => self.cursor = 0,
             Key::Last => self.cursor = usize::MAX,
             Key::Filter => self.typing = true,
-            Key::Escape => self.filter.clear(),
+            Key::Escape => {
+                self.filter.clear();
+                self.open = None;
+            }
             Key::Toggle => self.toggle(status),
             Key::ToggleAll => {
                 let all: BTreeSet<String> =
@@ -105,21 +110,26 @@ impl Board {
         self.open = Some(open);
     }
 
+    fn is_found(&self, view: &ShardView) -> bool {
+        view.id.contains(&self.filter) || view.state.text().contains(&self.filter)
+    }
+
+    fn found<'a>(&'a self, status: &'a Status) -> impl Iterator<Item = &'a ShardView> {
+        status.shards.iter().filter(|view| self.is_found(view))
+    }
+
     fn is_open(&self, family: &str, status: &Status) -> bool {
         match &self.open {
-            None => status.shards.len() <= OPEN_AT_FIRST,
+            None => self.found(status).nth(OPEN_AT_FIRST).is_none(),
             Some(open) => open.contains(family),
         }
     }
 
     /// Families by what is most urgent in them, each with its shards where it is open.
     fn lines<'a>(&self, status: &'a Status) -> Vec<Line<'a>> {
-        let hit = |view: &&ShardView| {
-            view.id.contains(&self.filter) || view.state.text().contains(&self.filter)
-        };
         let mut families: Vec<(&str, Vec<&ShardView>)> = Vec::new();
         let mut places = std::collections::HashMap::new();
-        for view in sorted(&status.shards).into_iter().filter(hit) {
+        for view in sorted(&status.shards).into_iter().filter(|view| self.is_found(view)) {
             let place = *places.entry(view.family.as_str()).or_insert_with(|| {
                 families.push((&view.family, Vec::new()));
                 families.len() - 1
@@ -158,6 +168,8 @@ impl Board {
         // The shards' heading takes one more.
         let room = height.saturating_sub(above.len() + below.len() + 1).max(1);
         self.page = room;
+        // A list that became short begins at its top.
+        self.top = self.top.min(lines.len().saturating_sub(room));
         self.top = self.top.min(self.cursor).max((self.cursor + 1).saturating_sub(room));
         let body = self.body(&lines, status, look, room);
         let mut all: Vec<String> = above.into_iter().chain(body).collect();

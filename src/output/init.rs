@@ -25,7 +25,7 @@ pub fn toml(about: &About, survey: &Survey, draft: &Draft) -> String {
          #   1. fill in `command`, at the end; make `rows`, `done` and `shards` fit your program\n\
          #   2. babysit check              is this file right, and can the cluster do it?\n\
          #   3. babysit tick --dry-run     the very commands that a first tick would run\n\
-         # All keys: docs/shards-toml.md.\n"
+         # All keys: docs/shards-toml.md (scripts/install puts it under share/doc/babysit).\n"
     );
     for gap in not_learned(survey) {
         out.push_str(&format!("# Not learned: {gap}\n"));

@@ -65,8 +65,10 @@ impl Columns {
                 }
             }
         }
-        let lacking = room.saturating_sub(self.room_for_last(width));
-        let first = self.widths().first().copied().unwrap_or(0);
+        let widths = self.widths();
+        let taken: usize = widths.iter().rev().skip(1).map(|w| w + 1).sum();
+        let lacking = (taken + room).saturating_sub(width);
+        let first = widths.first().copied().unwrap_or(0);
         let keep = first.saturating_sub(lacking).max(LEAST);
         for cell in self.rows.iter_mut().filter_map(|row| row.first_mut()) {
             cell.text = cut_front(&cell.text, keep);

@@ -49,6 +49,8 @@ impl Trouble {
                         .filter(|g| g.count > 0)
                         .any(|g| g.model.as_ref().is_some_and(|model| models.contains(model)))
             }
+            // After its last row, too: then it outlives its rows.
+            Trouble::StallsAfter(rows) => *rows as usize <= rows_left,
             _ => (self.rows_before() as usize) < rows_left,
         }
     }

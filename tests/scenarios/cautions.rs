@@ -386,7 +386,8 @@ fn a_job_that_outlives_its_rows_has_not_stalled_and_that_is_told_once() {
     let mut story = Story::new(Policy { shards: family("find", 1), ..plain() }, cluster);
     let lingers = |story: &Story| story.told(|what| matches!(what, What::Lingers { .. }));
     until(&mut story, 70, |story| story.record("find/s0").finished.is_some());
-    assert!(matches!(story.why("find/s0"), Reason::AllRows { since: None, .. }));
+    let why = story.why("find/s0");
+    assert!(matches!(why, Reason::AllRows { since: None, .. }), "{why:?}");
     until(&mut story, 170, |story| lingers(story) == 1);
     for _ in 0..30 {
         story.after(Secs::minutes(1));

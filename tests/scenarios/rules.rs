@@ -292,7 +292,11 @@ fn reasons(policy: &Policy, state: &State) {
             Slot::Live(live) if live.state == JobState::Running && live.absent.is_none() => {
                 matches!(
                     why,
-                    Reason::Running { .. } | Reason::Stopping { .. } | Reason::Stalled { .. }
+                    Reason::Running { .. }
+                        | Reason::Stopping { .. }
+                        | Reason::Stalled { .. }
+                        | Reason::AllRows { .. }
+                        | Reason::RunsHeld { .. }
                 )
             }
             Slot::Live(_) => !matches!(

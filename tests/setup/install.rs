@@ -31,6 +31,8 @@ fn everything_is_under_the_prefix_and_an_upgrade_leaves_no_remains() {
             ("share/bash-completion/completions/babysit", "complete -o"),
             ("share/zsh/site-functions/_babysit", "#compdef babysit"),
             ("share/fish/vendor_completions.d/babysit.fish", "complete -c babysit"),
+            ("share/doc/babysit/docs/shards-toml.md", "restart_stalled"),
+            ("share/doc/babysit/examples/no-lanes.toml", "project"),
         ] {
             let text = std::fs::read_to_string(at(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
             has(&text, holds);

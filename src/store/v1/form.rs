@@ -211,6 +211,7 @@ macro_rules! disk_enum {
     }) => {
         #[derive(Serialize, Deserialize)]
         #[serde(rename_all = "snake_case", deny_unknown_fields)]
+        #[allow(clippy::large_enum_variant, reason = "one at a time is made, read or written")]
         $(#[$meta])*
         pub(in crate::store::v1) enum $disk<'a> {
             $( $(#[$vmeta])* $variant
