@@ -148,6 +148,74 @@ fn fake_slurm_kills_a_tick_around_sinfo() {
     }
 }
 
+// ---- commands that lie
+
+/// squeue says success and not the truth, for some minutes; then it is well again.
+#[test]
+fn fake_slurm_a_queue_that_lies_makes_no_second_job() {
+    let uid = "\"$(id -u)\" me";
+    let twice = SQUEUE.replacen("done <jobs", "done <<END\n$(cat jobs jobs)\nEND", 1);
+    // With the minutes that it goes on: for ever where that is no answer. An answer without our jobs is
+    // one, and after five minutes it is true where the accounting knows nothing either.
+    let lies = [
+        ("nothing at all", 12, "exit 0".to_owned()),
+        ("no header", 12, SQUEUE.replacen("row JOBID", "true JOBID", 1)),
+        ("other columns", 12, SQUEUE.replacen("STATE QOS", "QOS STATE", 1)),
+        ("torn", 12, SQUEUE.replacen("done <jobs", "done <jobs; printf 900", 1)),
+        ("everything twice", 12, twice),
+        ("a bare header", 4, SQUEUE.replace("done <jobs", "done </dev/null")),
+        ("rows of somebody else", 4, SQUEUE.replacen(uid, "4242 eve", 1)),
+    ];
+    for (what, minutes, lie) in lies {
+        assert_ne!(lie, SQUEUE, "{what}");
+        let lab = Lab::new();
+        lab.run(&["tick"], 0);
+        let before = lab.jobs();
+        lab.program("squeue", &format!("{MOMENT}{lie}"));
+        for minute in 1..=minutes {
+            let code = lab.run_at(&["tick"], START + 60 * minute).code;
+            assert!(matches!(code, Some(0 | 75)), "{what}: {code:?}");
+        }
+        lab.run_at(&["reconcile"], START + 60 * minutes);
+        lab.program("squeue", &format!("{MOMENT}{SQUEUE}"));
+        for minute in 1..=3 {
+            let now = START + 60 * (minutes + minute);
+            assert_eq!(lab.run_at(&["tick"], now).code, Some(0), "{what}");
+        }
+        assert_eq!((lab.jobs(), lab.asked_of_sbatch()), (before, 3), "{what}");
+        has(&lab.run_at(&["reconcile"], START + 780).out, "agree");
+    }
+}
+
+/// sbatch prints a number behind its id that is somebody else's job, or none; scancel says that it did
+/// what it did not do.
+#[test]
+fn fake_slurm_changes_that_lie_are_believed_by_the_queue_alone() {
+    let lab = Lab::new();
+    lab.program(
+        "sbatch",
+        &format!("{MOMENT}{}", SBATCH.replace("echo \"$id\"", "echo \"$id\"; echo 7")),
+    );
+    for minute in 0..=2 {
+        assert_eq!(lab.run_at(&["tick"], START + 60 * minute).code, Some(0));
+    }
+    let jobs = lab.jobs();
+    assert!(jobs.len() == 3 && jobs.values().all(|ids| ids.len() == 1), "{jobs:?}");
+    assert_eq!(lab.asked_of_sbatch(), 3);
+    for (shard, ids) in &jobs {
+        assert_eq!(lab.json(&["status", shard], 0)["shards"][0]["job"]["id"].to_string(), ids[0]);
+    }
+    lab.program("scancel", &format!("{MOMENT}exit 0"));
+    lab.run_at(&["cancel", "find/s0"], START + 540);
+    lab.run_at(&["tick"], START + 600);
+    assert_eq!(lab.jobs(), jobs);
+    lab.program("scancel", &format!("{MOMENT}{SCANCEL}"));
+    lab.run_at(&["tick"], START + 660);
+    lab.run_at(&["tick"], START + 720);
+    assert!(!lab.jobs().contains_key("find/s0"));
+    assert_eq!(lab.asked_of_sbatch(), 3);
+}
+
 // ---- the lock
 
 #[test]

@@ -39,7 +39,10 @@ fn to_done(user: &'static str) {
         let attempts = |shard: &str| status.shard(shard)["attempts"].as_i64();
         [preempted, killed].iter().all(|job| attempts(&job.shard()) == Some(2))
     };
-    lab.tick_until("both come back", back);
+    let status = lab.tick_until("both come back", back);
+    for job in [preempted, killed] {
+        assert_eq!(status.shard(&job.shard())["failures"], 0, "nobody's fault: {}", job.shard());
+    }
     // The node that ate one job is avoided, so that one may wait until the stranger is gone.
     slurm::end(bob);
     lab.tick_until("four jobs again", |_| lab.running().len() == 4);
@@ -60,9 +63,6 @@ fn to_done(user: &'static str) {
     let usage: serde_json::Value =
         serde_json::from_str(&lab.done(&["usage", "--json"])).expect("JSON");
     assert_eq!(usage["charges"].as_array().map(Vec::len), Some(6), "each run once: {usage}");
-    for job in [preempted, killed] {
-        assert_eq!(status.shard(&job.shard())["failures"], 0, "nobody's fault: {}", job.shard());
-    }
 }
 
 #[test]
