@@ -137,7 +137,7 @@ proptest! {
             act(&mut two, step);
         }
         prop_assert_eq!(one.history(), two.history());
-        prop_assert_eq!(queue_of(&one), queue_of(&two));
+        prop_assert_eq!(queue_of(&mut one), queue_of(&mut two));
 
         // Made whole again, every job there is comes to an end, once.
         one.faults = Faults::none();
@@ -176,6 +176,6 @@ proptest! {
     }
 }
 
-fn queue_of(cluster: &Cluster) -> Vec<QueueJob> {
+fn queue_of(cluster: &mut Cluster) -> Vec<QueueJob> {
     cluster.squeue(None)
 }
