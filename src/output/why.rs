@@ -193,7 +193,7 @@ pub fn short(reason: &Reason, now: Time) -> String {
         Reason::NotLookedYet => "next tick".into(),
         Reason::Running { node } if node.is_empty() => String::new(),
         Reason::Running { node } => format!("on {node}"),
-        Reason::NothingFinished { .. } => "no row counted".into(),
+        Reason::NothingFinished { .. } => "no row found".into(),
         Reason::AllRows { .. } => "all rows, job runs".into(),
         Reason::RunsHeld { node, .. } if node.is_empty() => "then held".into(),
         Reason::RunsHeld { node, .. } => format!("on {node}, then held"),

@@ -365,7 +365,7 @@ mod tests {
             let taker = Taker { claimant: &claimant, worker: &name, unique: &unique };
             let Some(row) = take(claims, &taker, rows) else { return };
             taken += 1;
-            if taken % 7 == 0 {
+            if taken.is_multiple_of(7) {
                 dead.send((row, claimant)).expect("somebody judges");
                 attempt += 1;
                 continue;
