@@ -125,8 +125,11 @@ fn curve(setting: &Setting, world: &World, seed: u64, every: Secs) -> Curve {
     })
 }
 
-/// Hours until each shard is done, and finished rows of all of them, those before the beginning
+/// Hours until each shard is done; and finished rows of all of them, those before the beginning
 /// included: at the beginning and each `every` after it.
+pub(super) type Finished = (Vec<f64>, Vec<u32>);
+
+/// `None`: broken off, since `stop` was set.
 ///
 /// # Errors
 /// As of `campaign::run`; and a campaign that had not ended after `Setting::limit`.
@@ -136,7 +139,7 @@ pub(super) fn finish(
     seed: u64,
     every: Secs,
     stop: &AtomicBool,
-) -> Result<Option<(Vec<f64>, Vec<u32>)>, String> {
+) -> Result<Option<Finished>, String> {
     let Some((_, world)) = go(setting, method, seed, stop)? else { return Ok(None) };
     let rows = &world.cluster.work;
     let ends: Option<Vec<f64>> = setting
