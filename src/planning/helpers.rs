@@ -118,8 +118,9 @@ pub fn review(
     let running = running.filter(|&i| runs(&state.shards[i]));
     let mut all: u32 = kept.iter().copied().chain(running).map(|i| policy.shards[i].gpus).sum();
     wanted.retain(|&i| {
-        all = all.saturating_add(policy.shards[i].gpus);
-        all <= most
+        let with = all.saturating_add(policy.shards[i].gpus);
+        all = if with <= most { with } else { all };
+        with <= most
     });
     let wanted: BTreeSet<usize> = wanted.into_iter().collect();
     let stays = |i: &usize| {

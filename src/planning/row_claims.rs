@@ -16,7 +16,7 @@ use super::roster::Roster;
 /// The claims of jobs that are over.
 pub fn review(
     policy: &Policy,
-    state: &State,
+    state: &mut State,
     seen: &Observation,
     roster: &Roster<'_>,
     now: Time,
@@ -25,6 +25,9 @@ pub fn review(
     let mut actions = Vec::new();
     for team in teams(policy) {
         let Some(free) = of_team(policy, state, seen, roster, &team) else { continue };
+        // They are there to be taken for whatever is decided in this very cycle.
+        let progress = &mut state.shards[team.shard].progress;
+        progress.begun = progress.begun.saturating_sub(free.rows.len() as u32);
         let what = What::RowsFreed { rows: free.rows.len() as u32, all: free.all };
         events.push(Event { at: now, shard: Some(free.id.clone()), what });
         actions.push(Action::FreeRows(Box::new(free)));
