@@ -144,7 +144,12 @@ pub fn still_runs(record: &ShardRecord) -> bool {
         return false;
     };
     let as_was = live.stop.is_none() && live.absent.is_none() && stall::reason(live).is_none();
-    as_was && live.state == JobState::Running && matches!(live.nodes.as_slice(), [on] if on == node)
+    // All rows there, or held after this job: then it runs for another reason.
+    let open = record.finished.is_none() && record.gate == Gate::Open;
+    as_was
+        && open
+        && live.state == JobState::Running
+        && matches!(live.nodes.as_slice(), [on] if on == node)
 }
 
 fn of_live(live: &Live, place: Place) -> Reason {
