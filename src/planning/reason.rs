@@ -144,10 +144,10 @@ pub fn still_runs(record: &ShardRecord) -> bool {
         return false;
     };
     let as_was = live.stop.is_none() && live.absent.is_none() && stall::reason(live).is_none();
-    // With all rows there, or held, it runs for another reason.
-    let goes_on = record.finished.is_none() && record.gate == Gate::Open;
+    // All rows there, or held after this job: then it runs for another reason.
+    let open = record.finished.is_none() && record.gate == Gate::Open;
     as_was
-        && goes_on
+        && open
         && live.state == JobState::Running
         && matches!(live.nodes.as_slice(), [on] if on == node)
 }
