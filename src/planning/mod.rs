@@ -212,7 +212,7 @@ pub fn plan_with(
         if by_slot && (reason::still_pends(record, place) || reason::still_runs(record)) {
             continue;
         }
-        if shard.helps.is_some() && record.slot == Slot::Free && !submitted[i] {
+        if shard.helps.is_some() && record.slot == Slot::Free && !submitted[i] && rank[i] == 0 {
             record.why = reason::standing(shard, record).unwrap_or(Reason::NoHelpNeeded);
             continue;
         }
