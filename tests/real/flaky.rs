@@ -16,6 +16,10 @@ const FAULTS: u32 = 30;
 /// So often is a tick killed.
 const KILLED: u32 = 3;
 
+/// From one tick to the next at least, as a person's `loop` would have it. A babysitter leaves a
+/// controller that takes nothing alone for seconds, and on a fast machine all ticks would be over by then.
+const PACE: Duration = Duration::from_millis(250);
+
 /// What is left of a long run after its faults, on a machine that has other work too.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
@@ -86,7 +90,9 @@ fn endure(lab: &mut Lab, ticks: u32) {
             6 => drop(lab.done(&["cap", "set", "find", "1000"])),
             _ => {}
         }
+        let begin = Instant::now();
         one(lab, &mut moments, &mut took, &mut tally);
+        std::thread::sleep(PACE.saturating_sub(begin.elapsed()));
     }
     lab.remove("bin/random");
     // The parked ones wait for own.
@@ -103,8 +109,9 @@ fn endure(lab: &mut Lab, ticks: u32) {
         let failed =
             faults.lines().filter(|line| line.starts_with(&format!("{command}\t"))).count();
         println!("{command}: {failed} of {times} went wrong");
-        // A few calls may all go well.
-        assert!(times > 0 && (failed > 0 || times < 30), "{command}: {failed} of {times}");
+        // A few calls may all go well, and accounting is asked only for what left the queue unseen.
+        let asked = times > 0 || command == "sacct";
+        assert!(asked && (failed > 0 || times < 30), "{command}: {failed} of {times}");
     }
     let mut kinds: Vec<&str> = faults.lines().filter_map(|l| l.split('\t').nth(1)).collect();
     kinds.sort_unstable();
