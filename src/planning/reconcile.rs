@@ -24,7 +24,7 @@ use super::event::{Event, What};
 use super::kept_off;
 use super::past::Past;
 use super::plan::Target;
-use super::roster::{Ours, Roster, lane_of};
+use super::roster::{Roster, lane_of};
 
 /// A job that neither the queue nor accounting knows is given up after this long, and not before
 /// this many healthy queues were seen without it: accounting lags by minutes, not by hours.
@@ -373,15 +373,13 @@ fn twins_of(
 ) -> Vec<Target> {
     let Slot::Live(live) = &mut record.slot else { return Vec::new() };
     let before = mem::take(&mut live.twins);
-    // By its token the very job that the record means, under an id that it did not expect.
-    let kept = live.job;
-    let same = live.submitted.is_none().then(|| live.attempt.token.comment.clone());
-    let is_other = |ours: &&Ours<'_>| {
-        let ours = &ours.job;
-        ours.id != kept && same.as_ref() != Some(&ours.comment) && !ours.state.is_over()
-    };
     let mut cancel = Vec::new();
-    for ours in roster.of(shard).iter().filter(is_other) {
+    for ours in roster.of(shard) {
+        // By its token the very job that the record means, under an id that it did not expect.
+        let same = live.submitted.is_none() && ours.job.comment == live.attempt.token.comment;
+        if ours.job.id == live.job || same || ours.job.state.is_over() {
+            continue;
+        }
         let cancelled = ours.job.state == JobState::Pending && ours.job.uid == me;
         if !before.contains(&ours.job.id) {
             events.push(Event {
