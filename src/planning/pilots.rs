@@ -5,6 +5,7 @@
 
 mod book;
 mod choice;
+mod strays;
 
 use std::collections::HashMap;
 use std::fmt::Write;
