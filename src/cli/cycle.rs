@@ -27,10 +27,12 @@ pub fn run(cx: &Context, campaign: &Campaign, behind: &mut Behind) -> Result<Cyc
     let now = (cx.clock)();
     let budget = budget(policy);
     let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
-    // Slurm thinks while a large state, and what is known of the ledgers, is read.
+    // Slurm thinks while a large state, and what is known of the ledgers, is read and the shards are
+    // put in order.
     let (state, files, looked) = std::thread::scope(|scope| {
         let probes = scope.spawn(|| engine::look(policy, &mut slurm));
         let state = cx.load(campaign, &mut locked);
+        policy.shards.work_out();
         (state, files(locked.store().read_cache().as_deref(), budget, behind), probes.join())
     });
     let mut state = state?;

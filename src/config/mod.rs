@@ -239,6 +239,7 @@ fn resolve(
     };
     let shards = shards::resolve(&families, &context, sink);
     clashes::between_shards(&shards, sink);
+    let shards = shards.into();
     let policy = Policy { project, shards, tiers, lanes, backfill, rules, slurm, logs, notify };
     park_fits(&policy, sink);
     clashes::backfill(&policy, sink);

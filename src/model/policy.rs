@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use super::id::ShardId;
+use super::shards::Shards;
 use super::split::Split;
 use super::units::{Money, Secs, Tflops};
 
@@ -12,7 +13,7 @@ use super::units::{Money, Secs, Tflops};
 pub struct Policy {
     pub project: String,
     /// In the order of shards.toml; a shard's place here is its index everywhere in a cycle.
-    pub shards: Vec<Shard>,
+    pub shards: Shards,
     /// By rank, lowest first.
     pub tiers: Vec<Tier>,
     pub lanes: Option<Lanes>,

@@ -1,5 +1,7 @@
 //! Why a shard is (not) running: exactly one reason each, typed; every reader renders this value.
 
+use std::sync::Arc;
+
 use super::id::JobId;
 use super::policy::Lane;
 use super::units::{Money, Time};
@@ -95,7 +97,7 @@ pub enum Reason {
     /// All fit placements are full; the shard ahead of it, if any.
     QueueWait {
         rank: u32,
-        ahead: Option<String>,
+        ahead: Option<Arc<str>>,
         idle_but_reserved: u32,
     },
     /// Every node that could hold it is down or drained.

@@ -170,7 +170,7 @@ pub(super) mod tests {
         };
         Policy {
             project: "p".to_owned(),
-            shards: vec![shard],
+            shards: vec![shard].into(),
             tiers: vec![tier("small", 1), tier("large", 2)],
             lanes: None,
             backfill: None,

@@ -19,6 +19,8 @@ pub struct Census {
     pub placed: Vec<usize>,
     /// Their job is PENDING in Slurm, free to start on any node.
     pub pending: Vec<usize>,
+    /// Of these: kept off nodes, or Slurm may not have been told yet that they no longer are.
+    pub kept_off: Vec<usize>,
     /// Their job was sent to one placement, and does not run yet.
     pub pinned: Vec<usize>,
     /// They hold a reservation, or one that ended is not charged yet.
@@ -44,7 +46,12 @@ impl Census {
             return;
         }
         match &record.slot {
-            Slot::Live(live) if live.state == JobState::Pending => self.pending.push(i),
+            Slot::Live(live) if live.state == JobState::Pending => {
+                self.pending.push(i);
+                if !record.kept_off.nodes.is_empty() || !record.kept_off.told {
+                    self.kept_off.push(i);
+                }
+            }
             Slot::Free if is_ready(shard, record, caution) => match shard.submit {
                 SubmitMode::Queued => self.queued.push(i),
                 SubmitMode::Placed => self.placed.push(i),

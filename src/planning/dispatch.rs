@@ -1,6 +1,8 @@
 //! Dispatch (policy.md section 6, (a)-(d)): each placed shard in queue order starts, collects, or
 //! waits with a reason.
 
+use std::sync::Arc;
+
 use crate::model::id::JobId;
 use crate::model::policy::{R3, Reserve, Shard};
 use crate::model::reason::Reason;
@@ -106,7 +108,7 @@ pub fn dispatch(
         // Who has started in this cycle has left the queue.
         let rank = waits.len() as u32 + 1;
         if let Some(reason) = hall.serve(state, shard, rank, events) {
-            hall.first.get_or_insert_with(|| moment.policy.shards[shard].id.to_string());
+            hall.first.get_or_insert_with(|| moment.policy.shards[shard].id.to_string().into());
             waits.push((shard, reason));
         }
     }
@@ -145,7 +147,7 @@ struct Hall<'a> {
     /// Where rank 1 will start, and its GPUs: our jobs in Slurm's queue are kept off there.
     kept: Option<(Pin, u32)>,
     /// The first that waits, for those behind.
-    first: Option<String>,
+    first: Option<Arc<str>>,
     /// Backfill jobs that were told to stop in this pass.
     stopped: Vec<JobId>,
     starts: Vec<Start>,

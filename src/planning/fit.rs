@@ -104,6 +104,7 @@ mod tests {
     use super::*;
     use crate::model::cluster::{Node, NodeGpus};
     use crate::model::policy::{Policy, Tier};
+    use crate::model::shards::Shards;
     use crate::model::units::Tflops;
 
     fn policy() -> Policy {
@@ -117,7 +118,7 @@ mod tests {
         };
         Policy {
             project: "p".to_owned(),
-            shards: Vec::new(),
+            shards: Shards::default(),
             tiers: vec![tier("rtx3080ti", 1), tier("rtx4090", 2), tier("rtx5090", 3)],
             lanes: None,
             backfill: None,

@@ -69,7 +69,7 @@ pub fn whole_wait(
         let holder = state.shards.iter().find(|record| record.reservation.is_some());
         Reason::QueueWait {
             rank: 0,
-            ahead: holder.map(|record| record.id.to_string()),
+            ahead: holder.map(|record| record.id.to_string().into()),
             idle_but_reserved: reserved.iter().map(|p| p.reserved).sum(),
         }
     })
@@ -150,7 +150,9 @@ pub fn updates(
     reserved: &[&Placement],
 ) -> Vec<Action> {
     let mut groups: Vec<(Vec<String>, Vec<String>, Vec<Target>)> = Vec::new();
-    for &i in &census.pending {
+    // Mostly no node is to be kept free of anybody, and nearly all records need not be looked at.
+    let none = reserved.is_empty() && state.caution.nodes.is_empty();
+    for &i in if none { &census.kept_off } else { &census.pending } {
         let record = &state.shards[i];
         if !is_changeable(record, me) {
             continue;

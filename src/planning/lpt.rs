@@ -7,7 +7,6 @@ use crate::model::policy::{Policy, Shard};
 use crate::model::state::{ShardRecord, State};
 use crate::model::units::Time;
 
-use super::by_id;
 use super::measure::rows_left;
 
 /// Work left of each shard, and the order it gives.
@@ -29,12 +28,12 @@ impl Lpt {
     }
 
     /// Longest first; ties: earlier queued, then id (indices are in id order only within a family).
-    pub fn sort<T: Copy>(&self, policy: &Policy, items: &mut Vec<T>, shard: impl Fn(&T) -> usize) {
-        let key = |item: &T| {
+    pub fn sort<T>(&self, policy: &Policy, items: &mut [T], shard: impl Fn(&T) -> usize) {
+        let by_id = policy.shards.by_id();
+        items.sort_by_cached_key(|item| {
             let i = shard(item);
-            (Reverse(ordered(self.remaining[i])), self.since[i])
-        };
-        by_id::sort(items, key, |item| &policy.shards[shard(item)].id);
+            (Reverse(ordered(self.remaining[i])), self.since[i], by_id[i])
+        });
     }
 }
 

@@ -11,7 +11,6 @@ pub mod backfill;
 pub mod bad_nodes;
 pub mod both;
 pub mod breaker;
-mod by_id;
 pub mod caps;
 pub mod census;
 pub mod check;
@@ -205,6 +204,7 @@ pub fn plan_with(
     for (shard, rows) in helpers.in_hand {
         waits[shard] = Some(Reason::RowsInHand { rows });
     }
+    let named = policy.named();
     for (i, shard) in policy.shards.iter().enumerate() {
         let record = &mut state.shards[i];
         let place = reason::Place { seat: seat_of[i], rank: rank[i], of };
@@ -212,7 +212,8 @@ pub fn plan_with(
         if by_slot && (reason::still_pends(record, place) || reason::still_runs(record)) {
             continue;
         }
-        if shard.helps.is_some() && record.slot == Slot::Free && !submitted[i] && rank[i] == 0 {
+        let helps = i >= named;
+        if helps && record.slot == Slot::Free && !submitted[i] && rank[i] == 0 {
             record.why = reason::standing(shard, record).unwrap_or(Reason::NoHelpNeeded);
             continue;
         }

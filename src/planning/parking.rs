@@ -202,7 +202,7 @@ impl Waiting {
 }
 
 /// Puts those who wait in the order in which they are parked.
-pub fn sort(policy: &Policy, lpt: &Lpt, waiting: &mut Vec<Waiting>) {
+pub fn sort(policy: &Policy, lpt: &Lpt, waiting: &mut [Waiting]) {
     lpt.sort(policy, waiting, |w| w.shard);
     // What of own there is to give is for shards first.
     waiting.sort_by_key(|w| policy.shards[w.shard].helps.is_some());

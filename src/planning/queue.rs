@@ -7,20 +7,17 @@ use crate::model::policy::Policy;
 use crate::model::state::{LabRecord, State};
 use crate::model::units::Usage;
 
-use super::by_id;
 use super::measure::is_done;
-use super::quick::QuickMap;
 
 /// The placed shards that wait for a start (`waiting`, in any order), rank 1 first.
 pub fn queue(policy: &Policy, state: &State, waiting: &[usize]) -> Vec<usize> {
-    let standings: QuickMap<&str, Usage> =
-        state.labs.iter().map(|(name, lab)| (name.as_str(), lab.usage + lab.floor)).collect();
-    let key = |&i: &usize| {
-        let lab = standings.get(policy.shards[i].lab.as_str());
-        (lab.copied().unwrap_or_default(), state.shards[i].queued_since)
-    };
+    let shards = &policy.shards;
+    let standings: Vec<Usage> = shards.labs().iter().map(|lab| standing(state, lab)).collect();
+    let (lab_of, by_id) = (shards.lab_of(), shards.by_id());
     let mut waiting = waiting.to_vec();
-    by_id::sort(&mut waiting, key, |&i| &policy.shards[i].id);
+    waiting.sort_by_cached_key(|&i| {
+        (standings[lab_of[i] as usize], state.shards[i].queued_since, by_id[i])
+    });
     waiting
 }
 
@@ -32,15 +29,8 @@ pub fn standing(state: &State, lab: &str) -> Usage {
 /// Gives every lab of the policy a record. With `newcomer = "floor"` one that joins a running
 /// campaign starts at the lowest standing of the labs that still have work.
 pub fn welcome(policy: &Policy, state: &mut State) {
-    // Labs are few, and shards of one stand together: each is looked up a few times.
-    let mut unknown: Vec<String> = Vec::new();
-    let mut last = None;
-    for lab in policy.shards.iter().map(|shard| shard.lab.as_str()) {
-        let again = last.replace(lab) == Some(lab);
-        if !again && !state.labs.contains_key(lab) && !unknown.iter().any(|known| known == lab) {
-            unknown.push(lab.to_owned());
-        }
-    }
+    let unknown = policy.shards.labs().iter().filter(|lab| !state.labs.contains_key(*lab));
+    let unknown: Vec<String> = unknown.cloned().collect();
     if unknown.is_empty() {
         return;
     }

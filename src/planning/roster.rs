@@ -28,7 +28,7 @@ pub struct Roster<'a> {
     /// By shard index: where its jobs begin in `ours`; one more at the end.
     begins: Vec<usize>,
     /// Every job by id, for one whose comment somebody changed.
-    by_id: Vec<&'a QueueJob>,
+    by_id: Vec<(JobId, &'a QueueJob)>,
     /// By place in the queue: the job is of one of our shards.
     is_ours: Vec<bool>,
     /// Jobs under our project's names that another state's babysitter made.
@@ -51,7 +51,9 @@ impl<'a> Roster<'a> {
         let mut found: Vec<(usize, Ours<'a>)> = Vec::with_capacity(jobs.len());
         let mut foreign = Vec::new();
         let mut is_ours = Vec::with_capacity(jobs.len());
+        let mut by_id = Vec::with_capacity(jobs.len());
         for job in jobs {
+            by_id.push((job.id, job));
             let owner = known.owner(job);
             is_ours.push(owner.is_some());
             if let Some((shard, attempt)) = owner {
@@ -67,8 +69,7 @@ impl<'a> Roster<'a> {
             }
         }
         let (begins, ours) = by_shard(&found, state.shards.len());
-        let mut by_id: Vec<&QueueJob> = jobs.iter().collect();
-        by_id.sort_by_key(|job| job.id);
+        by_id.sort_unstable_by_key(|(id, _)| *id);
         Roster { ours, begins, by_id, is_ours, foreign }
     }
 
@@ -85,8 +86,8 @@ impl<'a> Roster<'a> {
     }
 
     pub fn by_id(&self, id: JobId) -> Option<&'a QueueJob> {
-        let at = self.by_id.binary_search_by_key(&id, |job| job.id).ok()?;
-        self.by_id.get(at).copied()
+        let at = self.by_id.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        self.by_id.get(at).map(|(_, job)| *job)
     }
 
     /// The job of an attempt whose id is not known yet.

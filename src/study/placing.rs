@@ -10,6 +10,7 @@ use crate::model::policy::{
     Launch, PlaceOrder, PlaceRules, Policy, R3, Reserve, ReserveAt, RowsIn, Rules, Shard,
     SlurmSettings, SubmitMode, Tier,
 };
+use crate::model::shards::Shards;
 use crate::model::state::{ChargeKind, ShardRecord};
 use crate::model::units::{Secs, Tflops, Time, Usage};
 use crate::planning::event::What;
@@ -165,7 +166,7 @@ fn policy(placing: &Placing) -> Policy {
     };
     Policy {
         project: "sim".to_owned(),
-        shards: Vec::new(),
+        shards: Shards::default(),
         tiers: TIERS.iter().enumerate().map(tier).collect(),
         lanes: None,
         backfill: None,

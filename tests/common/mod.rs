@@ -57,7 +57,7 @@ pub fn policy() -> Policy {
     let lane = |qos: &str| LaneSpec { qos: Some(qos.into()), partition: None, account: None };
     Policy {
         project: "oracle-plan".into(),
-        shards,
+        shards: shards.into(),
         tiers: vec![Tier {
             name: "rtx4090".into(),
             gres: vec!["rtx4090".into()],

@@ -18,7 +18,7 @@ fn family(name: &str, count: usize) -> Vec<Shard> {
 }
 
 fn story(shards: Vec<Shard>, cluster: Cluster<Rows>) -> Story {
-    Story::new(Policy { shards, ..plain() }, cluster)
+    Story::new(Policy { shards: shards.into(), ..plain() }, cluster)
 }
 
 fn opened(story: &Story) -> usize {
@@ -347,7 +347,7 @@ fn stalling(restart: bool) -> Story {
     cluster.work.add("find/s0", table);
     let mut shards = family("find", 1);
     shards[0].restart_stalled = restart;
-    Story::new(Policy { shards, ..plain() }, cluster)
+    Story::new(Policy { shards: shards.into(), ..plain() }, cluster)
 }
 
 fn stalls(story: &Story) -> usize {
@@ -383,7 +383,7 @@ fn a_stalled_job_is_started_again_where_that_is_wanted() {
 fn a_job_that_outlives_its_rows_has_not_stalled_and_that_is_told_once() {
     let mut cluster = nodes(&[("P", "rtx4090", 2)]);
     cluster.work.add("find/s0", Table::new(4, Secs::minutes(15)).always(Trouble::StallsAfter(4)));
-    let mut story = Story::new(Policy { shards: family("find", 1), ..plain() }, cluster);
+    let mut story = Story::new(Policy { shards: family("find", 1).into(), ..plain() }, cluster);
     let lingers = |story: &Story| story.told(|what| matches!(what, What::Lingers { .. }));
     until(&mut story, 70, |story| story.record("find/s0").finished.is_some());
     let why = story.why("find/s0");
@@ -400,7 +400,7 @@ fn a_job_that_outlives_its_rows_has_not_stalled_and_that_is_told_once() {
 fn jobs_that_end_well_without_a_row_are_told_by_what_was_looked_for() {
     let mut cluster = nodes(&[("P", "rtx4090", 2)]);
     cluster.work.add("find/s0", Table::new(4, Secs::minutes(15)).always(Trouble::LeavesAfter(0)));
-    let mut story = Story::new(Policy { shards: family("find", 1), ..plain() }, cluster);
+    let mut story = Story::new(Policy { shards: family("find", 1).into(), ..plain() }, cluster);
     until(&mut story, 60, |story| matches!(story.record("find/s0").gate, Gate::Held { .. }));
     story.after(Secs::minutes(1));
     let why = story.why("find/s0");
@@ -412,7 +412,7 @@ fn late_files_and_a_slow_first_row_are_no_stall() {
     let mut cluster = nodes(&[("P", "rtx4090", 2)]);
     let table = Table::new(4, Secs::minutes(15)).start_cost(Secs::minutes(100));
     cluster.work.add("find/s0", table.late(Secs::minutes(20)));
-    let mut story = Story::new(Policy { shards: family("find", 1), ..plain() }, cluster);
+    let mut story = Story::new(Policy { shards: family("find", 1).into(), ..plain() }, cluster);
     until(&mut story, 400, |story| story.record("find/s0").finished.is_some());
     assert_eq!(stalls(&story), 0);
 }

@@ -24,7 +24,7 @@ fn cluster(gpus: u32, others: u32) -> Cluster<Rows> {
 }
 
 fn campaign(park: usize, shards: Vec<Shard>) -> Policy {
-    Policy { shards, ..lanes(8, park) }
+    Policy { shards: shards.into(), ..lanes(8, park) }
 }
 
 fn ids(words: &str) -> Vec<String> {

@@ -33,7 +33,7 @@ pub fn lanes(own: u32, park: usize) -> Policy {
 pub fn plain() -> Policy {
     Policy {
         project: "oracle-plan".to_owned(),
-        shards: Vec::new(),
+        shards: Default::default(),
         tiers: Vec::new(),
         lanes: None,
         backfill: None,

@@ -22,7 +22,7 @@ fn cluster(gpus: u32) -> Cluster<Rows> {
 }
 
 fn story(gpus: u32, shards: Vec<Shard>) -> Story {
-    Story::new(Policy { shards, ..plain() }, cluster(gpus))
+    Story::new(Policy { shards: shards.into(), ..plain() }, cluster(gpus))
 }
 
 const TEN: Secs = Secs::minutes(10);
@@ -108,7 +108,7 @@ fn a_helper_gives_way_to_a_shard_that_waits() {
 
 /// One own GPU, extra ones that are taken away.
 fn two_lanes(extra: u32) -> Story {
-    let mut policy = Policy { shards: vec![split("find/s0", 24, 4)], ..lanes(1, 2) };
+    let mut policy = Policy { shards: vec![split("find/s0", 24, 4)].into(), ..lanes(1, 2) };
     policy.rules.lanes.mode = LaneMode::Both;
     let mut cluster = Cluster::at(T0)
         .node_in("own", "own", &[("rtx4090", 1)])

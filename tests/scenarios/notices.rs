@@ -16,7 +16,7 @@ const MINUTE: Secs = Secs::minutes(1);
 
 fn story(shards: Vec<Shard>) -> Story {
     let notify = Some(Hook { command: "hook".to_owned(), timeout: Hook::TIMEOUT });
-    Story::new(Policy { shards, notify, ..plain() }, nodes(&[("P", "rtx4090", 8)]))
+    Story::new(Policy { shards: shards.into(), notify, ..plain() }, nodes(&[("P", "rtx4090", 8)]))
 }
 
 fn kinds(message: &Message) -> Vec<&'static str> {
@@ -46,7 +46,7 @@ fn what_comes_within_minutes_is_one_digest_and_the_end_is_told_at_once() {
 #[test]
 fn without_a_hook_nothing_is_kept_for_one() {
     let mut story = Story::new(
-        Policy { shards: vec![shard("find/s0", 1)], ..plain() },
+        Policy { shards: vec![shard("find/s0", 1)].into(), ..plain() },
         nodes(&[("P", "rtx4090", 8)]),
     );
     assert_eq!(told(&mut story, 30), Vec::<Vec<&str>>::new());

@@ -27,7 +27,7 @@ fn in_lanes() -> Story {
     let mut cluster = nodes(&[("P", "rtx4090", 4)]);
     cluster = cluster.qos("extra", 10, None, &[]).qos("own", 100, Some(2), &["extra"]);
     cluster.work.add("q/s0", Table::new(400, Secs::minutes(15)));
-    Story::new(Policy { shards: vec![shard("q/s0", 400)], ..lanes(2, 1) }, cluster)
+    Story::new(Policy { shards: vec![shard("q/s0", 400)].into(), ..lanes(2, 1) }, cluster)
 }
 
 /// Nothing was asked of Slurm since `jobs` submissions, whatever went by.
@@ -156,7 +156,7 @@ fn a_job_that_slurm_itself_brings_back_is_waited_for() {
         cluster = cluster.qos("extra", 10, None, &[]).qos("own", 100, Some(1), &["extra"]);
         cluster.work.add("q/s0", Table::new(40, Secs::minutes(15)));
         let spec = Shard { args: vec!["--requeue".to_owned()], ..shard("q/s0", 40) };
-        let mut story = Story::new(Policy { shards: vec![spec], ..lanes(1, 0) }, cluster);
+        let mut story = Story::new(Policy { shards: vec![spec].into(), ..lanes(1, 0) }, cluster);
         // Own is taken elsewhere, so ours runs in extra.
         story.world.policy.lanes.as_mut().expect("lanes").own_gpus = Some(0);
         story.tick();

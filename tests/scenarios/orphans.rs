@@ -11,7 +11,7 @@ use crate::harness::{Story, T0, placed, plain, shard, tiers};
 /// `find/s1` of KDG, beside one that stays.
 fn two() -> Policy {
     let gone = Shard { lab: "KDG".to_owned(), gpus: 2, ..shard("find/s1", 4) };
-    Policy { shards: vec![shard("find/s0", 400), gone], tiers: tiers(), ..plain() }
+    Policy { shards: vec![shard("find/s0", 400), gone].into(), tiers: tiers(), ..plain() }
 }
 
 fn cluster() -> Cluster<babysit::sim::Rows> {
@@ -90,7 +90,8 @@ fn one_that_left_the_queue_is_settled_by_accounting() {
 #[test]
 fn gpus_that_were_kept_for_it_are_charged_and_free_again() {
     let wants = placed("big/s0", "KDG", 4, 1);
-    let policy = Policy { shards: vec![shard("find/s0", 400), wants], tiers: tiers(), ..plain() };
+    let policy =
+        Policy { shards: vec![shard("find/s0", 400), wants].into(), tiers: tiers(), ..plain() };
     let mut story = Story::new(policy, cluster());
     let blocks = babysit::sim::Stranger::new("bob", "normal", "gpu:rtx4090:1").on("a");
     story.world.cluster.add_job(blocks.lasting(Secs(86_400))).expect("it fits");

@@ -26,7 +26,7 @@ pub fn nodes(list: &[(&str, &str, u32)]) -> Cluster<Rows> {
 
 /// No lanes, the three tiers, these shards.
 pub fn policy(shards: Vec<Shard>) -> Policy {
-    Policy { tiers: tiers(), shards, ..plain() }
+    Policy { tiers: tiers(), shards: shards.into(), ..plain() }
 }
 
 pub fn llm() -> Backfill {

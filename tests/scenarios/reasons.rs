@@ -46,7 +46,8 @@ fn parked_in_own() {
     let mut cluster = nodes(&[("P", "rtx4090", 2)]).qos("extra", 10, None, &[]);
     cluster = cluster.qos("own", 100, Some(1), &[]);
     let shards = vec![shard("q/s0", 4)];
-    let mut story = Story::new(Policy { tiers: tiers(), shards, ..lanes(1, 1) }, cluster);
+    let mut story =
+        Story::new(Policy { tiers: tiers(), shards: shards.into(), ..lanes(1, 1) }, cluster);
     story.someone_takes("bob", "own", "P", "gpu:1");
     story.tick();
     story.after(Secs(60));
@@ -187,7 +188,7 @@ fn what_keeps_a_placed_shard_waiting() {
     story.tick();
     let wait = |rank, ahead: Option<&str>| Reason::QueueWait {
         rank,
-        ahead: ahead.map(str::to_owned),
+        ahead: ahead.map(Into::into),
         idle_but_reserved: 0,
     };
     assert_eq!(*story.why("a/s0"), wait(1, None));

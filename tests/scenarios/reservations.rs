@@ -30,7 +30,7 @@ fn shared(args: &[&str]) -> Shared {
         ..shard("q/s0", 4)
     };
     let shards = vec![wants("a/s0", "BCG", 2, MIN_4090), q];
-    let policy = Policy { tiers: tiers(), shards, ..lanes(1, 1) };
+    let policy = Policy { tiers: tiers(), shards: shards.into(), ..lanes(1, 1) };
     let mut story = Story::new(policy, cluster);
     story.hold("a/s0");
     let bob = story.someone_takes("bob", "own", "S", "gpu:1");
@@ -163,7 +163,8 @@ fn only_p(hold_q: bool) -> (Story, JobId) {
     let cluster = cluster.qos("own", 100, Some(1), &[]);
     let q = Shard { min_tier: Some(MIN_4090), ..shard("q/s0", 4) };
     let shards = vec![wants("a/s0", "BCG", 3, MIN_4090), q];
-    let mut story = Story::new(Policy { tiers: tiers(), shards, ..lanes(1, 1) }, cluster);
+    let mut story =
+        Story::new(Policy { tiers: tiers(), shards: shards.into(), ..lanes(1, 1) }, cluster);
     story.hold("a/s0");
     if hold_q {
         story.hold("q/s0");

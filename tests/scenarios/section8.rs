@@ -40,7 +40,7 @@ fn s2_rank_1_wants_2_and_p_has_1_idle() {
     story.tick();
     assert_eq!(story.reserved("a/s0"), "P 1/2");
     // P has 0 idle for everyone after.
-    let b = Reason::QueueWait { rank: 2, ahead: Some("a/s0".to_owned()), idle_but_reserved: 1 };
+    let b = Reason::QueueWait { rank: 2, ahead: Some("a/s0".into()), idle_but_reserved: 1 };
     assert_eq!(*story.why("b/s0"), b);
     let a = Reason::Collecting { node: "P".into(), tier: "rtx4090".into(), have: 1, need: 2 };
     assert_eq!(*story.why("a/s0"), a);
@@ -129,7 +129,7 @@ fn s5_the_lab_order_changes_because_another_job_of_the_lab_ends() {
     assert_eq!(story.usage("BCG"), 56_780.0);
     assert_eq!(story.usage("KDG"), 28_000.0);
     assert_eq!(story.reserved("k/s0"), "P 1/2", "KDG is rank 1 and begins its own");
-    let a = Reason::QueueWait { rank: 2, ahead: Some("k/s0".to_owned()), idle_but_reserved: 1 };
+    let a = Reason::QueueWait { rank: 2, ahead: Some("k/s0".into()), idle_but_reserved: 1 };
     assert_eq!(*story.why("a/s0"), a, "A is queued again");
 
     // KDG runs and becomes the dearer one; when BCG leads again, A begins anew, from zero.

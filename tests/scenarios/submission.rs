@@ -63,7 +63,8 @@ fn lane_of_a(own: u32, bob: u32, parked: usize) -> Lane {
     let mut shards = vec![wants("a/s0", "BCG", 2, MIN_4090)];
     // A queued shard that waits in own, for a model that is not free.
     shards.extend((0..parked).map(|i| Shard { gpus: 2, ..shard(&format!("q/s{i}"), 4) }));
-    let mut story = Story::new(Policy { tiers: tiers(), shards, ..lanes(own, 2) }, cluster);
+    let mut story =
+        Story::new(Policy { tiers: tiers(), shards: shards.into(), ..lanes(own, 2) }, cluster);
     story.tick();
     let live = story.record("a/s0").live().expect("started").clone();
     live.attempt.lane.expect("a lane")
@@ -196,7 +197,12 @@ fn two_babysitters_count_each_other_as_strangers() {
         let campaign = |project: &str| {
             let shards =
                 vec![wants("a/s0", "BCG", 2, MIN_4090), shard("q/s0", 8), shard("q/s1", 4)];
-            Policy { project: project.to_owned(), tiers: tiers(), shards, ..lanes(2, 1) }
+            Policy {
+                project: project.to_owned(),
+                tiers: tiers(),
+                shards: shards.into(),
+                ..lanes(2, 1)
+            }
         };
         let mut ours = Story::new(campaign("oracle-plan"), cluster());
         // Rows are told by family/shard only, so the other one's shards have names of their own.

@@ -18,7 +18,7 @@ fn cluster(gpus: u32, own: u32) -> Cluster<Rows> {
 }
 
 fn with(mode: LaneMode, own: u32, park: usize, shards: Vec<Shard>) -> Policy {
-    let mut policy = Policy { shards, ..lanes(own, park) };
+    let mut policy = Policy { shards: shards.into(), ..lanes(own, park) };
     policy.rules.lanes.mode = mode;
     policy
 }

@@ -97,7 +97,7 @@ fn requeued(id: &str) -> Story {
     let mut cluster = cluster.qos("own", 100, Some(1), &["extra"]);
     cluster.work.add(id, Table::new(4, Secs(600)));
     let spec = Shard { args: vec!["--requeue".to_owned()], ..shard(id, 4) };
-    let mut policy = Policy { tiers: tiers(), shards: vec![spec], ..lanes(1, 0) };
+    let mut policy = Policy { tiers: tiers(), shards: vec![spec].into(), ..lanes(1, 0) };
     // Own is always taken as far as babysit is told.
     policy.lanes.as_mut().expect("lanes").own_gpus = Some(0);
     Story::new(policy, cluster)

@@ -177,7 +177,7 @@ impl PolicyHead<'_> {
         let PolicyHead { project, tiers, lanes, backfill, rules, slurm, logs, notify } = self;
         Policy {
             project: Form::from_disk(project),
-            shards,
+            shards: shards.into(),
             tiers: Form::from_disk(tiers),
             lanes: Form::from_disk(lanes),
             backfill: Form::from_disk(backfill),

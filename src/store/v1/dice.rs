@@ -89,6 +89,12 @@ impl Roll for bool {
     }
 }
 
+impl Roll for std::sync::Arc<str> {
+    fn roll(dice: &mut Dice) -> std::sync::Arc<str> {
+        String::roll(dice).into()
+    }
+}
+
 impl Roll for String {
     fn roll(dice: &mut Dice) -> String {
         let words = [

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +89,16 @@ impl Form for String {
     }
     fn from_disk(disk: Cow<'_, str>) -> String {
         disk.into_owned()
+    }
+}
+
+impl Form for Arc<str> {
+    type Disk<'a> = Cow<'a, str>;
+    fn to_disk(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self)
+    }
+    fn from_disk(disk: Cow<'_, str>) -> Arc<str> {
+        disk.into()
     }
 }
 

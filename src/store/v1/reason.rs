@@ -1,5 +1,7 @@
 //! The disk form of the typed reasons.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::form::{Blank, Form, disk_enum};
@@ -33,7 +35,7 @@ disk_enum!(#[derive(Default)] DiskReason for Reason {
     SubmitBudget { rank: u32 },
     SlurmBusy { said: String },
     Collecting { node: String, tier: String, have: u32, need: u32 },
-    QueueWait { rank: u32, ahead: Option<String>, idle_but_reserved: u32 },
+    QueueWait { rank: u32, ahead: Option<Arc<str>>, idle_but_reserved: u32 },
     FitNodesDown,
     NoCpusOrMemory,
     RowsInHand { rows: u32 },
