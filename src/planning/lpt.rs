@@ -1,13 +1,12 @@
 //! Longest processing time first (policy.md section 3, v4.1): the order of every choice between
 //! shards that wait.
 
-use std::cmp::Reverse;
-
 use crate::model::policy::{Policy, Shard};
 use crate::model::state::{ShardRecord, State};
 use crate::model::units::Time;
 
 use super::measure::rows_left;
+use super::rank;
 
 /// Work left of each shard, and the order it gives.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +31,7 @@ impl Lpt {
         let by_id = policy.shards.by_id();
         items.sort_by_cached_key(|item| {
             let i = shard(item);
-            (Reverse(ordered(self.remaining[i])), self.since[i], by_id[i])
+            rank::key(rank::longest_first(self.remaining[i]), self.since[i], by_id[i])
         });
     }
 }
@@ -107,10 +106,4 @@ impl<'a> Work<'a> {
         }
         lpt
     }
-}
-
-/// A number in the order of `total_cmp`.
-fn ordered(number: f64) -> i64 {
-    let bits = number.to_bits() as i64;
-    bits ^ ((bits >> 63) as u64 >> 1) as i64
 }

@@ -42,6 +42,7 @@ pub mod questions;
 pub mod queue;
 mod quick;
 pub mod quiet;
+mod rank;
 pub mod reason;
 pub mod reconcile;
 pub mod records;

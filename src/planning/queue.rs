@@ -8,6 +8,7 @@ use crate::model::state::{LabRecord, State};
 use crate::model::units::Usage;
 
 use super::measure::is_done;
+use super::rank;
 
 /// The placed shards that wait for a start (`waiting`, in any order), rank 1 first.
 pub fn queue(policy: &Policy, state: &State, waiting: &[usize]) -> Vec<usize> {
@@ -16,7 +17,7 @@ pub fn queue(policy: &Policy, state: &State, waiting: &[usize]) -> Vec<usize> {
     let (lab_of, by_id) = (shards.lab_of(), shards.by_id());
     let mut waiting = waiting.to_vec();
     waiting.sort_by_cached_key(|&i| {
-        (standings[lab_of[i] as usize], state.shards[i].queued_since, by_id[i])
+        rank::key(standings[lab_of[i] as usize].0, state.shards[i].queued_since, by_id[i])
     });
     waiting
 }
