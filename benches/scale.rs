@@ -34,9 +34,9 @@ fn shard(i: usize, mode: SubmitMode) -> Shard {
     let id = ShardId::new(&format!("family{}", i % 10), &format!("s{}", i / 10));
     Shard {
         index: (i / 10) as u32,
-        lab: format!("lab{}", i % 5),
+        lab: format!("lab{}", i % 5).into(),
         launch: Launch::Command("true".to_owned()),
-        workdir: "/work".into(),
+        workdir: std::path::Path::new("/work").into(),
         gpus: if mode == SubmitMode::Placed { 1 << (i % 4) } else { 1 },
         cpus: Some(8),
         mem: None,

@@ -64,7 +64,7 @@ fn the_top_level_example_is_the_field_report() {
         CostIn::Jsonl { path: root().join("runs/find/s2.jsonl"), field: "cost_usd".into() };
     assert_eq!(find.cost, Some(ledger));
     assert_eq!(find.log_dir, root().join("logs/find/s2"));
-    assert_eq!(find.workdir, root());
+    assert_eq!(find.workdir, root().into());
     assert_eq!((shard(&policy, "restore/s4").rows, shard(&policy, "restore/s5").rows), (47, 64));
     let lanes = policy.lanes.expect("two lanes");
     assert_eq!((lanes.own_gpus, lanes.park), (Some(8), 2));
@@ -210,15 +210,15 @@ fn every_key_arrives() {
 
     let x = shard(policy, "restore/x");
     assert_eq!(x.launch, Launch::Command("run 'oracle-plan' restore x 0".to_owned()));
-    assert_eq!(x.workdir, at("work/x"));
-    assert_eq!(x.lab, "default");
+    assert_eq!(x.workdir, at("work/x").into());
+    assert_eq!(x.lab, "default".into());
     assert_eq!(x.row_time, Secs::minutes(10));
     assert_eq!(x.args, ["--mem=64G", "--constraint=ib"]);
     assert_eq!((x.cap, x.cost.as_ref()), (None, None));
 
     let y = shard(policy, "restore/y");
     assert_eq!(y.launch, Launch::Script(at("y.sbatch")));
-    assert_eq!((y.lab.as_str(), y.rows, y.gpus, y.index), ("KDG", 47, 2, 1));
+    assert_eq!((y.lab.as_ref(), y.rows, y.gpus, y.index), ("KDG", 47, 2, 1));
     assert_eq!((y.submit, y.min_tier, y.cpus), (SubmitMode::Queued, Some(2), Some(8)));
     assert_eq!((y.mem.as_deref(), y.time.as_deref()), (Some("64G"), Some("2-00:00:00")));
     assert_eq!(y.cap, Money::from_dollars(40.0));

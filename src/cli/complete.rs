@@ -5,6 +5,8 @@
 
 use clap::{Arg, ArgAction, Command};
 
+use std::sync::Arc;
+
 use crate::config;
 use crate::model::policy::Policy;
 use crate::output::journal::KINDS;
@@ -171,10 +173,9 @@ fn values(arg: &Arg, policy: Option<&Policy>, typed: &str) -> Candidates {
             shards(policy, typed).into_iter().chain(states).collect()
         }
         "lab" => {
-            let mut labs: Vec<&String> = policy.shards.iter().map(|shard| &shard.lab).collect();
+            let mut labs: Vec<&Arc<str>> = policy.shards.labs().iter().collect();
             labs.sort();
-            labs.dedup();
-            labs.into_iter().map(|lab| (lab.clone(), "lab".to_owned())).collect()
+            labs.into_iter().map(|lab| (lab.to_string(), "lab".to_owned())).collect()
         }
         _ => Vec::new(),
     }

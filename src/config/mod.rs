@@ -22,6 +22,7 @@ mod values;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::DeTable;
@@ -229,7 +230,7 @@ fn resolve(
     let families = family::families(&top, sink, base, laned(lanes.as_ref()));
     let context = shards::Context {
         project: &project,
-        base,
+        base: &Arc::from(base),
         base_pattern,
         logs: &logs,
         slurm_args: &slurm.args,

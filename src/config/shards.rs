@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::document::{Field, Sink, dotted};
 use super::family::{RawCost, RawFamily, RawRows, Settings};
@@ -23,8 +24,8 @@ const LAB: &str = "default";
 /// What the families are resolved against.
 pub(super) struct Context<'a> {
     pub project: &'a str,
-    /// Folder of shards.toml.
-    pub base: &'a Path,
+    /// Folder of shards.toml, where most shards work.
+    pub base: &'a Arc<Path>,
     /// The same, escaped for patterns and plain as `pattern_in` makes it.
     pub base_pattern: &'a str,
     pub logs: &'a Path,
@@ -39,7 +40,7 @@ pub(super) struct Context<'a> {
 struct Ready<'a> {
     layers: Layers<'a>,
     launch: RawLaunch<'a>,
-    lab: &'a str,
+    lab: Arc<str>,
     gpus: u32,
     min_tier: Option<u32>,
     submit: SubmitMode,
@@ -219,7 +220,7 @@ fn ready<'a>(layers: Layers<'a>, ctx: &Context<'_>, sink: &mut Sink) -> Option<R
     Some(Ready {
         layers,
         launch: launch?,
-        lab,
+        lab: lab.into(),
         gpus,
         min_tier,
         submit,
@@ -312,12 +313,12 @@ impl Ready<'_> {
         Shard {
             id: ShardId::new(family, name),
             index,
-            lab: self.lab.to_owned(),
+            lab: self.lab.clone(),
             launch: match self.launch {
                 RawLaunch::Command(t) => Launch::Command(t.fill(&fill)),
                 RawLaunch::Script(path) => Launch::Script(path.to_owned()),
             },
-            workdir: l.get(|s| &s.workdir).map_or_else(|| ctx.base.to_owned(), path),
+            workdir: l.get(|s| &s.workdir).map_or_else(|| ctx.base.clone(), |own| path(own).into()),
             gpus: self.gpus,
             cpus: l.get(|s| &s.cpus).copied(),
             mem: l.get(|s| &s.mem).cloned(),

@@ -1,7 +1,8 @@
 //! What the user asked for: shards.toml, resolved. Paths are absolute, defaults filled in.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::id::ShardId;
 use super::shards::Shards;
@@ -330,9 +331,10 @@ pub struct Shard {
     pub id: ShardId,
     /// Place within the family, from 0.
     pub index: u32,
-    pub lab: String,
+    /// Shared by the shards of a family, as the next one: there may be ten thousand.
+    pub lab: Arc<str>,
     pub launch: Launch,
-    pub workdir: PathBuf,
+    pub workdir: Arc<Path>,
     /// 1..=8.
     pub gpus: u32,
     pub cpus: Option<u32>,

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::id::ShardId;
 use super::policy::Shard;
@@ -21,7 +21,7 @@ struct Follows {
     /// By shard index: its place among all, in the order of their ids.
     place: Vec<u32>,
     /// Each lab once, in the order in which the shards name them.
-    labs: Vec<String>,
+    labs: Vec<Arc<str>>,
     /// By shard index: where its lab stands in `labs`.
     lab: Vec<u32>,
 }
@@ -34,7 +34,7 @@ impl Shards {
     }
 
     /// Each lab once.
-    pub fn labs(&self) -> &[String] {
+    pub fn labs(&self) -> &[Arc<str>] {
         &self.follows().labs
     }
 
@@ -201,9 +201,9 @@ mod tests {
         Shard {
             id: id.clone(),
             index: 0,
-            lab: lab.to_owned(),
+            lab: lab.into(),
             launch: Launch::Command("true".to_owned()),
-            workdir: "/w".into(),
+            workdir: std::path::Path::new("/w").into(),
             gpus: 1,
             cpus: None,
             mem: None,
@@ -236,12 +236,12 @@ mod tests {
             places.zip(shards.iter()).all(|(id, shard)| *id == shard.id)
         };
         assert!(right(&shards));
-        assert_eq!((shards.labs(), shards.lab_of()[0]), (&["BCG".to_owned()][..], 0));
+        assert_eq!((shards.labs(), shards.lab_of()[0]), (&["BCG".into()][..], 0));
         shards.swap(0, 3);
         shards.pop();
-        shards[1].lab = "AI".to_owned();
+        shards[1].lab = "AI".into();
         assert!(right(&shards));
-        assert_eq!(shards.labs(), ["BCG", "AI"]);
+        assert_eq!(shards.labs(), ["BCG".into(), "AI".into()]);
         assert_eq!(shards.lab_of()[..3], [0, 1, 0]);
     }
 }

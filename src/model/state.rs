@@ -302,8 +302,8 @@ impl State {
             self.rearrange(policy, now);
         }
         for (record, shard) in self.shards.iter_mut().zip(&policy.shards) {
-            if record.lab != shard.lab {
-                record.lab.clone_from(&shard.lab);
+            if *record.lab != *shard.lab {
+                shard.lab.as_ref().clone_into(&mut record.lab);
             }
         }
     }

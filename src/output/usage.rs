@@ -89,7 +89,7 @@ pub fn view(policy: &Policy, state: &State, only: Option<&str>, now: Time) -> Us
     let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut charges: Vec<(&str, Time, ChargeView)> = Vec::new();
     let lab_of: BTreeMap<_, &str> =
-        policy.shards.iter().map(|shard| (&shard.id, shard.lab.as_str())).collect();
+        policy.shards.iter().map(|shard| (&shard.id, &*shard.lab)).collect();
     for record in state.shards.iter().chain(&state.orphans) {
         for charge in &record.charges {
             tallies.entry(&charge.lab).or_default().charge(charge);

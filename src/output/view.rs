@@ -138,7 +138,7 @@ fn shard_view(
         id: shard.id.to_string(),
         family: shard.id.family.clone(),
         shard: shard.id.shard.clone(),
-        lab: shard.lab.clone(),
+        lab: shard.lab.to_string(),
         state: state_word,
         why: why::sentence(&reason, now),
         why_code: why::code(&reason),

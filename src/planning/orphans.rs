@@ -96,7 +96,7 @@ fn as_was(policy: &Policy, record: &ShardRecord) -> Option<Shard> {
     let charged = record.charges.last().map(|charge| charge.lab.as_str());
     // States of older builds do not have it.
     let lab = Some(record.lab.as_str()).filter(|lab| !lab.is_empty()).or(charged);
-    let lab = lab.unwrap_or(&model.lab).to_owned();
+    let lab = lab.unwrap_or(&model.lab).into();
     let gpus = match &record.slot {
         Slot::Submitting(intent) => intent.attempt.gpus,
         Slot::Live(live) => live.attempt.gpus,

@@ -125,7 +125,7 @@ fn offered(policy: &Policy, state: &State, lpt: &Lpt, i: usize) -> Option<Offere
         group: group(shard, record.min_tier),
         fence: next_fence(record),
         command: command.clone(),
-        workdir: shard.workdir.clone(),
+        workdir: shard.workdir.to_path_buf(),
         log_dir: shard.log_dir.clone(),
         env: submit::env(policy, shard, number, cap, None),
         remaining: Secs(lpt.remaining.get(i).copied()?.ceil() as i64),

@@ -30,14 +30,14 @@ pub fn standing(state: &State, lab: &str) -> Usage {
 /// Gives every lab of the policy a record. With `newcomer = "floor"` one that joins a running
 /// campaign starts at the lowest standing of the labs that still have work.
 pub fn welcome(policy: &Policy, state: &mut State) {
-    let unknown = policy.shards.labs().iter().filter(|lab| !state.labs.contains_key(*lab));
-    let unknown: Vec<String> = unknown.cloned().collect();
+    let unknown = policy.shards.labs().iter().filter(|lab| !state.labs.contains_key(&***lab));
+    let unknown: Vec<String> = unknown.map(|lab| lab.to_string()).collect();
     if unknown.is_empty() {
         return;
     }
     let mut active: BTreeMap<&str, Usage> = BTreeMap::new();
     for (shard, record) in policy.shards.iter().zip(&state.shards) {
-        if !is_done(shard, record) && state.labs.contains_key(&shard.lab) {
+        if !is_done(shard, record) && state.labs.contains_key(&*shard.lab) {
             active.insert(&shard.lab, standing(state, &shard.lab));
         }
     }

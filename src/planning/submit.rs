@@ -104,7 +104,7 @@ pub fn request(
         cpus: spec.cpus,
         mem: spec.mem.clone(),
         time: spec.time.clone(),
-        workdir: spec.workdir.clone(),
+        workdir: spec.workdir.to_path_buf(),
         log_dir: spec.log_dir.clone(),
         env,
         args: spec.args.clone(),

@@ -43,9 +43,9 @@ pub(super) fn shard(name: &str, done: RowsIn, cost: Option<CostIn>) -> Shard {
     Shard {
         id: ShardId::new("find", name),
         index: 0,
-        lab: "BCG".to_owned(),
+        lab: "BCG".into(),
         launch: Launch::Command("true".to_owned()),
-        workdir: PathBuf::from("/"),
+        workdir: PathBuf::from("/").into(),
         gpus: 1,
         cpus: None,
         mem: None,

@@ -24,7 +24,7 @@ fn shard(family: &str, index: u32, rows: u32, row_time: Secs, cap: f64) -> Shard
         index,
         lab: "BCG".into(),
         launch: Launch::Command(format!("python run.py --task {family} --shard s{index}")),
-        workdir: "/lab".into(),
+        workdir: std::path::Path::new("/lab").into(),
         gpus: 1,
         cpus: Some(8),
         mem: Some("64G".into()),

@@ -62,9 +62,9 @@ pub fn shard(id: &str, rows: u32) -> Shard {
     let id = ShardId::parse(id).expect("family/shard");
     Shard {
         index: 0,
-        lab: "BCG".to_owned(),
+        lab: "BCG".into(),
         launch: Launch::Command("true".to_owned()),
-        workdir: "/work".into(),
+        workdir: std::path::Path::new("/work").into(),
         gpus: 1,
         cpus: None,
         mem: None,
@@ -90,7 +90,7 @@ pub fn shard(id: &str, rows: u32) -> Shard {
 /// A multi-GPU shard that waits in babysit's queue.
 pub fn placed(id: &str, lab: &str, gpus: u32, min_tier: u32) -> Shard {
     Shard {
-        lab: lab.to_owned(),
+        lab: lab.into(),
         gpus,
         min_tier: Some(min_tier),
         submit: SubmitMode::Placed,

@@ -91,7 +91,7 @@ fn random_shard(rng: &mut Rng, i: usize, nodes: &[Node]) -> Shard {
         placed(&format!("f{}/s{i}", i % 3), lab, gpus, min.max(1))
     } else {
         let base = shard(&format!("f{}/s{i}", i % 3), 1);
-        Shard { lab: lab.to_owned(), gpus, min_tier: (min > 0).then_some(min), ..base }
+        Shard { lab: lab.into(), gpus, min_tier: (min > 0).then_some(min), ..base }
     };
     spec.rows = 1 + rng.below(8) as u32;
     spec.row_time = Secs(60 + rng.below(1500) as i64);

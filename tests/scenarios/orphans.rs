@@ -10,7 +10,7 @@ use crate::harness::{Story, T0, placed, plain, shard, tiers};
 
 /// `find/s1` of KDG, beside one that stays.
 fn two() -> Policy {
-    let gone = Shard { lab: "KDG".to_owned(), gpus: 2, ..shard("find/s1", 4) };
+    let gone = Shard { lab: "KDG".into(), gpus: 2, ..shard("find/s1", 4) };
     Policy { shards: vec![shard("find/s0", 400), gone].into(), tiers: tiers(), ..plain() }
 }
 

@@ -75,7 +75,7 @@ impl Story {
         let now = self.world.now();
         let policy = self.world.policy.clone();
         self.world.state.align(&policy, now);
-        let i = policy.shards.iter().position(|s| s.lab == lab).expect("a shard of that lab");
+        let i = policy.shards.iter().position(|s| &*s.lab == lab).expect("a shard of that lab");
         self.world.state.shards[i].charges.push(Charge {
             kind: ChargeKind::Run,
             lab: lab.to_owned(),

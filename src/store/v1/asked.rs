@@ -2,7 +2,8 @@
 //! shards.toml; this is only so that a cycle can be planned again elsewhere and later.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +19,9 @@ use crate::model::units::{Money, Secs, Tflops};
 
 disk_struct!(DiskPolicyShard for Shard {
     id: ShardId,
-    lab: String,
+    lab: Arc<str>,
     launch: Launch,
-    workdir: PathBuf,
+    workdir: Arc<Path>,
     gpus: u32,
     submit: SubmitMode,
     rows: u32,

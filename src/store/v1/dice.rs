@@ -131,6 +131,12 @@ impl Roll for ShardId {
     }
 }
 
+impl Roll for std::sync::Arc<std::path::Path> {
+    fn roll(dice: &mut Dice) -> std::sync::Arc<std::path::Path> {
+        PathBuf::roll(dice).into()
+    }
+}
+
 impl Roll for PathBuf {
     fn roll(dice: &mut Dice) -> PathBuf {
         PathBuf::from(String::roll(dice))

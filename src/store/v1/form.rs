@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -99,6 +100,16 @@ impl Form for Arc<str> {
     }
     fn from_disk(disk: Cow<'_, str>) -> Arc<str> {
         disk.into()
+    }
+}
+
+impl Form for Arc<Path> {
+    type Disk<'a> = Cow<'a, str>;
+    fn to_disk(&self) -> Cow<'_, str> {
+        self.to_string_lossy()
+    }
+    fn from_disk(disk: Cow<'_, str>) -> Arc<Path> {
+        Path::new(&*disk).into()
     }
 }
 
