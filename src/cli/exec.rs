@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use crate::model::id::{JobId, ShardId};
 use crate::model::pilot::{Claim, Offered};
 use crate::model::units::{Secs, Time};
-use crate::planning::pilots::{choices, stands};
+use crate::planning::pilots::{Choice, choices, stands};
 use crate::slurm::program::{self, Program};
 use crate::slurm::time::length;
 use crate::store::{Claimed, Pilots};
@@ -142,7 +142,8 @@ impl<'a> Seat<'a> {
         };
         let group = &self.asked.group;
         let now = (self.cx.clock)();
-        for shard in choices(&offer, group, goes_on, now, self.ends) {
+        for choice in choices(&offer, &self.own, group, goes_on, now, self.ends) {
+            let Choice::Offered(shard) = choice else { return self.own_shard() };
             let Some(claim) = self.claim(&shard.shard, shard.fence)? else { continue };
             // An offer that cannot be read any more takes nothing back.
             if self.pilots.offer(self.me).is_ok_and(|again| !stands(&again, &claim)) {
@@ -152,11 +153,6 @@ impl<'a> Seat<'a> {
             }
             self.say(&format!("takes {} (claim {})", shard.shard, shard.fence));
             return Ok(Some(shard.clone()));
-        }
-        // Submitted after the last offer was made, as a tick does with one that comes back.
-        let offered = offer.shards.iter().any(|shard| shard.shard == self.own);
-        if !goes_on && !offered {
-            return self.own_shard();
         }
         self.say("no shard of its family waits that it could work on");
         Ok(None)

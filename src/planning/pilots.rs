@@ -21,7 +21,7 @@ use super::measure::is_done;
 use super::submit;
 
 pub use book::{Booked, book};
-pub use choice::{choices, stands};
+pub use choice::{Choice, choices, stands};
 
 /// Must claims be read and an offer be kept? Also where the last pilot family was just taken out of
 /// shards.toml: its jobs still run.

@@ -124,17 +124,17 @@ impl<W: Work> Cluster<W> {
         if job.program != Program::Asked || job.outcome.0 != EndWord::Completed {
             return false;
         }
-        let Some(lasts) = self.work.goes_on(job.id, now) else { return false };
-        let end = now + lasts;
+        let Some(run) = self.work.goes_on(job.id, now) else { return false };
+        let end = run.lasts.map(|lasts| now + lasts);
         let limit = job.started().zip(job.time_limit).map(|(start, limit)| start + limit);
-        let at = match limit.filter(|limit| *limit < end) {
-            Some(limit) => {
-                job.outcome = (EndWord::Timeout, Cow::Borrowed("0:0"));
-                limit
-            }
-            None => end,
+        let limit = limit.filter(|limit| end.is_none_or(|end| *limit < end));
+        job.outcome = match limit {
+            Some(_) => (EndWord::Timeout, Cow::Borrowed("0:0")),
+            None => (run.end, run.exit),
         };
-        self.calendar.put(at, Due::End { job: place, turn });
+        if let Some(at) = limit.or(end) {
+            self.calendar.put(at, Due::End { job: place, turn });
+        }
         true
     }
 

@@ -17,6 +17,7 @@ use super::site::{Controller, PreemptMode, Site};
 use super::work::Work;
 use crate::model::cluster::{EndWord, Node, QueueJob};
 use crate::model::id::JobId;
+use crate::model::pilot::Pilot;
 use crate::model::units::{Secs, Time};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -350,6 +351,7 @@ impl<W: Work> Cluster<W> {
             shown_as: None,
             begin: self.now,
             program: new.program,
+            pilot: new.pilot,
             phase: Phase::Pending,
             reason: Cow::Borrowed("None"),
             turn: 0,
@@ -378,4 +380,5 @@ pub(super) struct NewJob {
     pub time_limit: Option<Secs>,
     pub requeue: bool,
     pub program: Program,
+    pub pilot: Option<Box<Pilot>>,
 }

@@ -92,6 +92,7 @@ impl<W: Work> Cluster<W> {
             time_limit,
             requeue: request.args.iter().any(|arg| arg == "--requeue"),
             program: Program::Asked,
+            pilot: request.pilot.clone().map(Box::new),
         };
         self.feasible(&new)?;
         self.within_submit_limit(&new)?;

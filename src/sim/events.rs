@@ -170,6 +170,7 @@ impl<W: Work> Cluster<W> {
             time_limit: None,
             requeue: stranger.requeue,
             program: Program::Lasts(stranger.lasts),
+            pilot: None,
         };
         self.feasible(&new).map_err(|refusal| refusal.text)?;
         let id = self.enqueue(new);

@@ -6,6 +6,7 @@ use super::ask::Ask;
 use super::hardware::Taken;
 use crate::model::cluster::{EndWord, GpuCount, JobState, QueueJob};
 use crate::model::id::JobId;
+use crate::model::pilot::Pilot;
 use crate::model::units::{Secs, Time};
 
 /// What decides how long a job runs.
@@ -81,6 +82,7 @@ pub struct Job {
     /// Not to be started before this.
     pub(super) begin: Time,
     pub(super) program: Program,
+    pub(super) pilot: Option<Box<Pilot>>,
     pub(super) phase: Phase,
     pub(super) reason: Cow<'static, str>,
     /// Which start or wait an event in the calendar belongs to; older ones are void.

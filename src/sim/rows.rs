@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::pilots::Pilots;
 use super::split::Worker;
 use super::table::{LiveRun, Table};
 use super::trouble::Trouble;
@@ -23,6 +24,9 @@ pub struct Rows {
     pub(super) tables: Vec<Table>,
     live: Vec<LiveRun>,
     pub(super) workers: Vec<Worker>,
+    pub(super) pilots: Pilots,
+    /// Runs that began on a shard, not one that is shared, while another was at it.
+    doubled: u32,
     logs: BTreeMap<JobId, Vec<String>>,
     /// Nobody can read the logs: the file system that they lie on is away.
     pub logs_away: bool,
@@ -140,6 +144,12 @@ impl Rows {
         self.tables.get(index).map_or(0, |table| table.redone)
     }
 
+    /// Runs that began on a shard at which another one was still at work, of all shards that are not
+    /// shared.
+    pub fn doubled(&self) -> u32 {
+        self.doubled
+    }
+
     /// When the last of all its rows was finished; `None` while rows are left.
     pub fn finished_at(&self, index: usize) -> Option<Time> {
         let table = self.tables.get(index)?;
@@ -166,12 +176,10 @@ impl Rows {
     fn tell(&mut self, job: JobId, line: String) {
         self.logs.entry(job).or_default().push(line);
     }
-}
 
-impl Work for Rows {
-    fn start(&mut self, start: &Start<'_>) -> Run {
-        let key = Rows::key_of(start);
-        let index = self.index_of(&key);
+    /// A run of the shard's program.
+    pub(super) fn begin(&mut self, key: &str, start: &Start<'_>) -> Run {
+        let index = self.index_of(key);
         let Some((index, table)) = index.and_then(|i| Some((i, self.tables.get_mut(i)?))) else {
             self.tell(start.job, format!("{key}: no such shard"));
             return Run { exit: "127:0".into(), ..Run::fails(Secs(1)) };
@@ -185,6 +193,7 @@ impl Work for Rows {
         if table.shared.is_some() && !bad {
             return self.work_on(index, start, slow.unwrap_or(1.0));
         }
+        self.doubled += u32::from(self.live.iter().any(|run| run.table == index));
         let from = table.done.len();
         let mut run = LiveRun {
             job: start.job,
@@ -224,13 +233,9 @@ impl Work for Rows {
         }
     }
 
-    fn goes_on(&mut self, job: JobId, at: Time) -> Option<Secs> {
-        self.next_row(job, at)
-    }
-
-    fn end(&mut self, job: JobId, at: Time, how: EndWord) {
-        self.stop_working(job, at);
-        let Some(place) = self.live.iter().position(|run| run.job == job) else { return };
+    /// Takes down what a run has done by then.
+    pub(super) fn close(&mut self, job: JobId, at: Time) -> Option<LiveRun> {
+        let place = self.live.iter().position(|run| run.job == job)?;
         let run = self.live.remove(place);
         if let Some(table) = self.tables.get_mut(run.table) {
             let finished = table.finished(&run, at);
@@ -247,6 +252,26 @@ impl Work for Rows {
             // Two runs on one shard need not end in the order in which they finished rows.
             table.done.sort_unstable();
         }
+        Some(run)
+    }
+}
+
+impl Work for Rows {
+    fn start(&mut self, start: &Start<'_>) -> Run {
+        match start.pilot {
+            Some(pilot) => self.board(pilot, start),
+            None => self.begin(&Rows::key_of(start), start),
+        }
+    }
+
+    fn goes_on(&mut self, job: JobId, at: Time) -> Option<Run> {
+        self.next_of_pilot(job, at).or_else(|| self.next_row(job, at).map(Run::completes))
+    }
+
+    fn end(&mut self, job: JobId, at: Time, how: EndWord) {
+        self.stop_working(job, at);
+        self.pilots.leave(job);
+        let Some(run) = self.close(job, at) else { return };
         if how == EndWord::Preempted {
             let node = &run.node;
             let line = format!(

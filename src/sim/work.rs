@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::job::Job;
 use crate::model::cluster::{EndWord, GpuCount};
 use crate::model::id::JobId;
+use crate::model::pilot::Pilot;
 use crate::model::units::{Secs, Time};
 
 /// A job that has just been given its GPUs.
@@ -12,7 +13,9 @@ use crate::model::units::{Secs, Time};
 pub struct Start<'a> {
     pub job: JobId,
     pub user: &'a str,
+    pub uid: u32,
     pub name: &'a str,
+    pub comment: &'a str,
     /// The BABYSIT_* variables of its request.
     pub env: &'a [(String, String)],
     pub at: Time,
@@ -21,6 +24,10 @@ pub struct Start<'a> {
     pub gpus: &'a [GpuCount],
     /// 0 for the first run of this id.
     pub restarts: u32,
+    /// When its time limit ends it.
+    pub ends: Option<Time>,
+    /// It decides itself which shard it works on.
+    pub pilot: Option<&'a Pilot>,
 }
 
 impl<'a> Start<'a> {
@@ -28,12 +35,16 @@ impl<'a> Start<'a> {
         Start {
             job: job.id,
             user: &job.user,
+            uid: job.uid,
             name: &job.name,
+            comment: &job.comment,
             env: &job.env,
             at,
             node,
             gpus,
             restarts: job.restarts,
+            ends: job.time_limit.map(|limit| at + limit),
+            pilot: job.pilot.as_deref(),
         }
     }
 
@@ -68,8 +79,8 @@ impl Run {
 /// The programs of the jobs that came by sbatch.
 pub trait Work {
     fn start(&mut self, start: &Start<'_>) -> Run;
-    /// A run that completes by itself now may have found more to do, for so long.
-    fn goes_on(&mut self, _: JobId, _: Time) -> Option<Secs> {
+    /// A run that completes by itself now may have found more to do.
+    fn goes_on(&mut self, _: JobId, _: Time) -> Option<Run> {
         None
     }
     /// The run is over, whoever ended it.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::engine::{Outcome as TickOutcome, Report};
 use crate::model::observation::{Cluster as Seen, Measured};
-use crate::model::policy::{OwnShare, Rules, Shard};
+use crate::model::policy::{OwnShare, Shard};
 use crate::model::request::Submitted;
 use crate::model::state::ShardRecord;
 use crate::model::units::{Secs, Time};
@@ -99,8 +99,10 @@ fn go_through(
         take_up(setting, &mut world)?;
     }
     let mut quiet = Quiet::new(&mut world);
-    // Nor with helpers: whether one is wanted depends on every row that is finished.
-    let leave_out = leave_out && setting.probe_fails <= 0.0 && !method.split;
+    // Nor with helpers: whether one is wanted depends on every row that is finished. Nor with pilots,
+    // whose offer does.
+    let steady = !method.split && !method.pilots;
+    let leave_out = leave_out && setting.probe_fails <= 0.0 && steady;
     let ended = loop {
         // With ten thousand shards a campaign takes seconds, and somebody waits for it to stop.
         if stop.load(Ordering::Relaxed) {
@@ -249,11 +251,9 @@ fn world(
     }
     cluster.advance(10);
     for (work, rows) in setting.work.iter().zip(tables) {
-        cluster.work.add(&work.id.to_string(), setting.table(work, rows, BEGINS, method.split));
+        cluster.work.add(&work.id.to_string(), setting.table(work, rows, BEGINS, method));
     }
-    let park = method.park.unwrap_or(setting.park);
-    let rules = Rules { lanes: method.rules, ..Rules::default() };
-    let policy = setting.policy(&order(setting.work.len(), seed), rules, park, method.split);
+    let policy = setting.policy(&order(setting.work.len(), seed), method);
     let mut world = World::new(policy, cluster, ME, seed);
     world.unread = true;
     Ok(world)
@@ -393,7 +393,7 @@ mod tests {
                     assert!(history(&every) == history(&fewer), "{what}");
                     let (looks, less) = (every.cluster.calls.looks, fewer.cluster.calls.looks);
                     assert!(
-                        less < looks || method.split,
+                        less < looks || method.split || method.pilots,
                         "{what}: {less} of {looks} cycles were run"
                     );
                 }

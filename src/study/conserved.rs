@@ -18,8 +18,14 @@ pub fn check(
     if let Some(complaint) = world.cluster.complaints.first() {
         return Err(format!("an event went wrong: {complaint}"));
     }
-    if let Some(twice) = world.cluster.overlaps().first() {
+    // Which shard a pilot works on, its job's name does not tell.
+    let named = !world.policy.has_pilots();
+    if let Some(twice) = world.cluster.overlaps().first().filter(|_| named) {
         return Err(format!("two jobs of one shard at a time: {twice:?}"));
+    }
+    match world.cluster.work.doubled() {
+        0 => {}
+        some => return Err(format!("{some} runs began on a shard that another was at")),
     }
     world.cluster.check()?;
     let (rows, now) = (&world.cluster.work, world.now());
@@ -93,6 +99,8 @@ pub fn check(
     // What was run and brought no row is starts and rows in flight that were lost.
     let starts = world.cluster.history().iter().filter(|job| ours(job));
     let starts: usize = starts.map(|job| world.cluster.runs_of(job).len()).sum();
+    // A pilot that goes on starts a program in the same run.
+    let starts = starts + rows.claims_made().filter(|claim| claim.place > 0).count();
     let rest = ran.0 as i64 - worked;
     let least = if lost == 0 { setting.work.iter().filter(|w| w.done < w.rows).count() } else { 0 };
     if rest < 0 || starts < least {

@@ -15,7 +15,7 @@ use crate::sim::Rng;
 use super::method::Method;
 use super::picture::finish;
 use super::scenario::Scenario;
-use super::setting::{Price, Setting, ShardWork, prices};
+use super::setting::{Price, Setting, ShardWork, may_be_pilot, prices};
 
 /// One shard's part of what is left.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +78,7 @@ pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
             price: prices.get(i).copied().unwrap_or(Price::NONE),
             cap: None,
             workers: shard.split.as_ref().map_or(1, |split| split.workers),
+            pilot: may_be_pilot(shard),
             runs: record
                 .live()
                 .filter(|l| l.started.is_some())

@@ -12,6 +12,8 @@ pub struct Method {
     pub park: Option<usize>,
     /// Shards that may be split are.
     pub split: bool,
+    /// Jobs are pilots, where they may be.
+    pub pilots: bool,
 }
 
 /// As the field's script did: everything is submitted to own, in the order of shards.toml, and the
@@ -31,13 +33,14 @@ const NOW: LaneRules = LaneRules {
 /// More jobs than anybody has: all of them stay.
 const ALL: usize = usize::MAX;
 
-pub const METHODS: [Method; 9] = [
+pub const METHODS: [Method; 10] = [
     Method {
         name: "own-only",
         sentence: "wait in own, never use extra",
         rules: FIELD,
         park: Some(ALL),
         split: false,
+        pilots: false,
     },
     Method {
         name: "v3",
@@ -45,6 +48,7 @@ pub const METHODS: [Method; 9] = [
         rules: FIELD,
         park: Some(0),
         split: false,
+        pilots: false,
     },
     Method {
         name: "v4",
@@ -52,6 +56,7 @@ pub const METHODS: [Method; 9] = [
         rules: LaneRules { park: Park::Oldest, ..FIELD },
         park: None,
         split: false,
+        pilots: false,
     },
     Method {
         name: "v4.1",
@@ -59,6 +64,7 @@ pub const METHODS: [Method; 9] = [
         rules: FIELD,
         park: None,
         split: false,
+        pilots: false,
     },
     Method {
         name: "now",
@@ -66,6 +72,7 @@ pub const METHODS: [Method; 9] = [
         rules: NOW,
         park: None,
         split: false,
+        pilots: false,
     },
     Method {
         name: "adaptive",
@@ -73,6 +80,7 @@ pub const METHODS: [Method; 9] = [
         rules: LaneRules { mode: LaneMode::Adaptive, ..NOW },
         park: None,
         split: false,
+        pilots: false,
     },
     Method {
         name: "both",
@@ -80,6 +88,7 @@ pub const METHODS: [Method; 9] = [
         rules: LaneRules { mode: LaneMode::Both, ..NOW },
         park: None,
         split: false,
+        pilots: false,
     },
     Method {
         name: "split",
@@ -87,6 +96,15 @@ pub const METHODS: [Method; 9] = [
         rules: LaneRules { mode: LaneMode::Both, ..NOW },
         park: None,
         split: true,
+        pilots: false,
+    },
+    Method {
+        name: "pilots",
+        sentence: "as both, and a job works on the longest shard of its family, then on the next (pilot = true)",
+        rules: LaneRules { mode: LaneMode::Both, ..NOW },
+        park: None,
+        split: false,
+        pilots: true,
     },
     Method {
         name: "best",
@@ -94,6 +112,7 @@ pub const METHODS: [Method; 9] = [
         rules: LaneRules { mode: LaneMode::Both, own_share: OwnShare::Average, ..NOW },
         park: None,
         split: false,
+        pilots: false,
     },
 ];
 

@@ -1,8 +1,10 @@
 //! Campaigns as they can be drawn: what was left at each moment, and who ran where.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use crate::model::cluster::EndWord;
+use crate::model::id::JobId;
 use crate::model::policy::Lane;
 use crate::model::units::{Secs, Time};
 
@@ -162,6 +164,13 @@ pub(super) fn finish(
 
 fn runs(setting: &Setting, world: &World) -> Vec<Run> {
     let hours = |at: Time| at.since(BEGINS).as_f64() / 3600.0;
+    // What pilots work on, they claim; of any other job its name tells.
+    let mut turns: BTreeMap<(JobId, u32), Vec<(Time, usize)>> = BTreeMap::new();
+    for claim in world.cluster.work.claims_made() {
+        let shard = setting.work.iter().position(|work| work.id == claim.shard);
+        let of_run = turns.entry((claim.job, claim.run)).or_default();
+        of_run.extend(shard.map(|shard| (claim.at, shard)));
+    }
     let mut runs = Vec::new();
     for job in world.cluster.history().iter().filter(|job| job.user == ME) {
         let shard = setting.work.iter().position(|work| {
@@ -169,11 +178,17 @@ fn runs(setting: &Setting, world: &World) -> Vec<Run> {
             job.name.contains(&format!(".{}.{}.", id.family, id.shard))
         });
         let Some(shard) = shard else { continue };
-        for stay in &job.stays {
+        for (run, stay) in (0..).zip(&job.stays) {
             let Some(started) = stay.started else { continue };
             let lane = if stay.qos == Lane::Own.word() { Lane::Own } else { Lane::Extra };
-            let (from, to) = (hours(started), hours(stay.ended));
-            runs.push(Run { shard, lane, from, to, end: stay.end });
+            let mut turns = turns.remove(&(job.id, run)).unwrap_or_else(|| vec![(started, shard)]);
+            turns.sort_unstable();
+            let mut to = (hours(stay.ended), stay.end);
+            for (from, shard) in turns.into_iter().rev() {
+                let from = hours(from);
+                runs.push(Run { shard, lane, from, to: to.0, end: to.1 });
+                to = (from, EndWord::Completed);
+            }
         }
     }
     runs
@@ -187,8 +202,12 @@ mod tests {
 
     #[test]
     fn a_picture_is_of_the_same_campaign_as_its_figures() {
+        ["v4.1", "pilots"].into_iter().for_each(a_picture_shows);
+    }
+
+    fn a_picture_shows(policy: &str) {
         let setting = Setting::field(Scenario::Seed);
-        let method = by_name("v4.1").expect("a policy");
+        let method = by_name(policy).expect("a policy");
         let every = Secs::hours(1);
         let never = AtomicBool::new(false);
         let both = run_with_curve(&setting, &method, 4, every, &never).expect("adds up");

@@ -40,8 +40,10 @@ pub enum Rival {
 }
 
 pub fn rivals() -> Vec<Rival> {
-    // Which shards are split is in the recorded policy, and no rule of a policy.
-    let lanes = METHODS.into_iter().filter(|method| !method.split).map(|method| {
+    // Which shards are split, and whose jobs are pilots, is in the recorded policy, and no rule of a
+    // policy.
+    let of_rules = |method: &Method| !method.split && !method.pilots;
+    let lanes = METHODS.into_iter().filter(of_rules).map(|method| {
         match placing::by_name(method.name) {
             Some(placing) => Rival::Whole(method, placing),
             None => Rival::Lanes(method),

@@ -9,6 +9,7 @@ use crate::model::state::{ShardRecord, State};
 use crate::model::units::{Money, Secs};
 use crate::sim::{Lognormal, Rng, Table};
 
+use super::method::Method;
 use super::scenario::Scenario;
 
 /// One campaign, but for its seed and its policy.
@@ -51,6 +52,8 @@ pub struct ShardWork {
     pub cap: Option<Money>,
     /// Most jobs at once that may share its rows, under a policy that splits; 1: never.
     pub workers: u32,
+    /// Its jobs may be pilots, under a policy that has them.
+    pub pilot: bool,
     /// It has a GPU of this lane when the campaign begins.
     pub runs: Option<Lane>,
 }
@@ -127,6 +130,7 @@ impl Setting {
             price,
             cap: state.cap_of(&shard.id, shard.cap),
             workers: shard.split.as_ref().map_or(1, |split| split.workers),
+            pilot: may_be_pilot(shard),
             runs: None,
         });
         let mut setting = Setting::of(scenario, each.collect());
@@ -202,7 +206,7 @@ impl Setting {
         work: &ShardWork,
         rows: &[Secs],
         begins: crate::model::units::Time,
-        split: bool,
+        method: &Method,
     ) -> Table {
         let table = Table::of(rows.iter().copied())
             .start_cost(self.start)
@@ -211,16 +215,19 @@ impl Setting {
                 Price::GpuHour(_) => Money::ZERO,
             })
             .with_done(work.done, begins);
-        if split && work.workers > 1 { table.shared() } else { table }
+        if method.split && work.workers > 1 { table.shared() } else { table }
     }
 
     /// The policy that ticks, its shards in this order.
-    pub(super) fn policy(&self, order: &[usize], rules: Rules, park: usize, split: bool) -> Policy {
+    pub(super) fn policy(&self, order: &[usize], method: &Method) -> Policy {
         let shard = |work: &ShardWork| {
-            let split = (split && work.workers > 1)
+            let split = (method.split && work.workers > 1)
                 .then(|| Split { workers: work.workers, claims: "/claims".into() });
-            Shard { split, ..shard(work) }
+            Shard { split, pilot: method.pilots && work.pilot, ..shard(work) }
         };
+        let rules = Rules { lanes: method.rules, ..Rules::default() };
+        let place = |path: &str| method.pilots.then(|| path.into());
+        let (babysit, pilots) = (place("/babysit"), place("/pilots"));
         let shards = order.iter().filter_map(|n| self.work.get(*n)).map(shard);
         Policy {
             project: "sim".to_owned(),
@@ -230,11 +237,11 @@ impl Setting {
                 own: lane("own"),
                 extra: lane("extra"),
                 own_gpus: Some(self.own),
-                park,
+                park: method.park.unwrap_or(self.park),
             }),
             backfill: None,
             rules,
-            slurm: SlurmSettings::default(),
+            slurm: SlurmSettings { babysit, pilots, ..SlurmSettings::default() },
             logs: "/logs".into(),
             notify: None,
         }
@@ -260,6 +267,7 @@ fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
             price: Price::Row(price),
             cap: None,
             workers: WORKERS,
+            pilot: true,
             runs: None,
         })
     };
@@ -267,6 +275,11 @@ fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
     family("restore", &RESTORE_ROWS, restore, Money(270_000_000))
         .chain(family("find", &FIND_ROWS, find, Money(80_000_000)))
         .collect()
+}
+
+/// Could `pilot = true` stand in shards.toml for it?
+pub(super) fn may_be_pilot(shard: &Shard) -> bool {
+    matches!(shard.launch, Launch::Command(_)) && shard.submit == SubmitMode::Queued
 }
 
 /// By shard: the price of a GPU-hour where shards.toml has one, else what a row cost so far in the

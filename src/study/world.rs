@@ -4,14 +4,16 @@ use std::cell::RefCell;
 
 use crate::engine::{Checkpoint, Hands, Report, dry_run, tick};
 use crate::model::cluster::QueueJob;
-use crate::model::id::JobId;
+use crate::model::id::{JobId, ShardId};
 use crate::model::observation::{self, Gap, GapKind, Measured, PastJob, Seen};
+use crate::model::pilot::{Claims, Offer, Pilot};
 use crate::model::policy::{CostIn, Policy, Shard};
 use crate::model::request::{Asked, Change, Request, Submitted};
-use crate::model::state::State;
+use crate::model::state::{ShardRecord, State};
 use crate::model::units::{Money, Secs, Time};
 use crate::planning::event::Event;
 use crate::planning::own_share;
+use crate::planning::pilots::{Choice, choices};
 use crate::planning::plan::{FreeRows, Plan};
 use crate::progress::Progress;
 use crate::sim::{Cluster, Door, Rows};
@@ -32,7 +34,8 @@ pub struct World {
 
 impl World {
     /// `user` is the one that ticks; `seed` makes the nonces.
-    pub fn new(policy: Policy, cluster: Cluster<Rows>, user: &str, seed: u64) -> World {
+    pub fn new(policy: Policy, mut cluster: Cluster<Rows>, user: &str, seed: u64) -> World {
+        cluster.work.choose_by(choose);
         let state = State::new(&policy.project, &format!("sim{seed:05x}"));
         let policy = policy.with_helpers().into_owned();
         let (journal, unread) = (Vec::new(), false);
@@ -50,12 +53,10 @@ impl World {
     /// One real cycle, now.
     pub fn tick(&mut self) -> Report {
         let journal = (!self.unread).then_some(&mut self.journal);
-        let mut kept = Memory { journal, freed: Vec::new() };
-        let report =
-            with_hands(&self.policy, &mut self.cluster, &self.user, self.seed, &mut kept, |h| {
-                tick(h, &mut self.state)
+        let (report, freed) =
+            with_hands(&self.policy, &mut self.cluster, &self.user, self.seed, journal, |hands| {
+                tick(hands, &mut self.state)
             });
-        let freed = kept.freed;
         self.give_back(&freed);
         self.seed = self.seed.wrapping_add(1);
         report
@@ -84,44 +85,62 @@ impl World {
     /// What a tick would do now; nothing is changed.
     pub fn plan_again(&mut self) -> Plan {
         let mut state = self.state.clone();
-        let mut kept = Memory { journal: None, freed: Vec::new() };
         let seed = self.seed;
-        with_hands(&self.policy, &mut self.cluster, &self.user, seed, &mut kept, |hands| {
-            dry_run(hands, &mut state).plan
-        })
+        let dry = |hands: &mut Hands<'_>| dry_run(hands, &mut state).plan;
+        with_hands(&self.policy, &mut self.cluster, &self.user, seed, None, dry).0
     }
 }
 
+/// The rule that real pilots go by, as the simulated ones are handed it.
+fn choose(
+    offer: &Offer,
+    pilot: &Pilot,
+    goes_on: bool,
+    at: Time,
+    ends: Option<Time>,
+) -> Vec<(ShardId, u32)> {
+    let choices = choices(offer, &pilot.shard, &pilot.group, goes_on, at, ends);
+    let named = |choice: Choice<'_>| match choice {
+        Choice::Offered(offered) => (offered.shard.clone(), offered.fence),
+        Choice::Own => (pilot.shard.clone(), pilot.fence),
+    };
+    choices.into_iter().map(named).collect()
+}
+
+/// What came of it, and the rows that it gave back.
 fn with_hands<T>(
     policy: &Policy,
     cluster: &mut Cluster<Rows>,
     user: &str,
     seed: u64,
-    kept: &mut Memory<'_>,
+    journal: Option<&mut Vec<Event>>,
     go: impl FnOnce(&mut Hands<'_>) -> T,
-) -> T {
+) -> (T, Vec<FreeRows>) {
     let now = cluster.now();
     let uid = cluster.uid_of(user);
     let cluster = RefCell::new(cluster);
     let mut progress = Reader { cluster: &cluster };
     let mut slurm = Shared { cluster: &cluster, uid };
-    go(&mut Hands {
+    let mut kept = Memory { journal, freed: Vec::new(), cluster: &cluster };
+    let done = go(&mut Hands {
         policy,
         slurm: &mut slurm,
         progress: &mut progress,
-        checkpoint: kept,
+        checkpoint: &mut kept,
         now,
         seed,
-    })
+    });
+    (done, kept.freed)
 }
 
 /// A checkpoint that cannot fail: the caller holds the state.
-struct Memory<'a> {
+struct Memory<'a, 'c> {
     journal: Option<&'a mut Vec<Event>>,
     freed: Vec<FreeRows>,
+    cluster: &'a RefCell<&'c mut Cluster<Rows>>,
 }
 
-impl Checkpoint for Memory<'_> {
+impl Checkpoint for Memory<'_, '_> {
     fn save(&mut self, state: &mut State) -> anyhow::Result<()> {
         state.generation += 1;
         Ok(())
@@ -137,6 +156,19 @@ impl Checkpoint for Memory<'_> {
         if let Some(journal) = &mut self.journal {
             journal.extend_from_slice(events);
         }
+    }
+
+    fn claims(&mut self, state: &State, _: Time) -> Seen<Claims> {
+        let cluster = self.cluster.borrow();
+        let news = |record: &ShardRecord| {
+            cluster.work.claims_of(&record.id, record.claims).iter().cloned()
+        };
+        let claims = state.shards.iter().flat_map(news).collect();
+        Ok(Claims { claims, bad: Vec::new() })
+    }
+
+    fn offer(&mut self, _: &State, offer: &Offer, _: Time) {
+        self.cluster.borrow_mut().work.offer(offer.clone());
     }
 }
 
