@@ -10,7 +10,7 @@ use babysit::model::cluster::{JobState, Node, NodeGpus, QueueJob, Usable};
 use babysit::model::id::{JobId, ShardId, Token};
 use babysit::model::observation::{Cluster, Observation};
 use babysit::model::policy::{
-    LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode, Tier,
+    Kin, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode, Tier,
 };
 use babysit::model::state::{Attempt, Live, Slot, State};
 use babysit::model::units::{Secs, Tflops, Time};
@@ -54,6 +54,7 @@ fn shard(i: usize, mode: SubmitMode) -> Shard {
         split: None,
         helps: None,
         pilot: false,
+        kin: Kin::Family,
         log_dir: "/logs".into(),
         id,
     }
@@ -117,6 +118,7 @@ fn campaign(shards: usize, nodes: usize) -> (Policy, State, Observation) {
             uid: 1001,
             exclude: Vec::new(),
             pilot: false,
+            kin: Kin::Family,
         };
         record.slot = Slot::Live(Box::new(Live::new(attempt, job.id)));
         jobs.push(job);

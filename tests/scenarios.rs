@@ -7,6 +7,8 @@ mod backfill;
 mod bills;
 #[path = "scenarios/cautions.rs"]
 mod cautions;
+#[path = "scenarios/cutting.rs"]
+mod cutting;
 #[path = "scenarios/field.rs"]
 mod field;
 #[allow(dead_code, reason = "shared with the random campaigns")]
@@ -20,6 +22,8 @@ mod notices;
 mod odd_states;
 #[path = "scenarios/orphans.rs"]
 mod orphans;
+#[path = "scenarios/pilots.rs"]
+mod pilots;
 #[path = "scenarios/prose.rs"]
 mod prose;
 #[path = "scenarios/reasons.rs"]

@@ -11,7 +11,7 @@ use super::sbatch_args::{self, Laned};
 use super::sections::path_in;
 use super::template::{Reader, Template};
 use super::values::{self, whole};
-use crate::model::policy::SubmitMode;
+use crate::model::policy::{Kin, SubmitMode};
 use crate::model::units::{Money, Secs};
 
 /// Most shards of a family: far beyond any real one, and soon enough to stop a slip of the hand
@@ -49,7 +49,8 @@ pub(super) struct Settings {
     pub mem: Field<String>,
     pub min_tier: Field<String>,
     pub submit: Field<SubmitMode>,
-    pub pilot: Field<bool>,
+    /// `None`: its jobs are no pilots.
+    pub pilot: Field<Option<Kin>>,
     pub args: Field<Vec<String>>,
     pub time: Field<String>,
     pub rows: Field<u32>,
@@ -154,7 +155,7 @@ fn settings(s: &Section<'_>, sink: &mut Sink, base: &Path, laned: Laned) -> Sett
             let modes = [("queued", SubmitMode::Queued), ("placed", SubmitMode::Placed)];
             values::one_of(v, &modes)
         }),
-        pilot: s.read(sink, "pilot", values::yes_or_no),
+        pilot: s.read(sink, "pilot", values::pilot),
         args: s.read_list(sink, "args", false, |a| sbatch_args::check(a, laned)),
         time: s.read(sink, "time", values::time_limit),
         rows: s.read(sink, "rows", |v| whole(v, 1, u32::MAX)),

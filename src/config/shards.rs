@@ -12,7 +12,7 @@ use super::near::did_you_mean;
 use super::sections::path_in;
 use super::template::{Fill, Template};
 use crate::model::id::ShardId;
-use crate::model::policy::{CostIn, Launch, RowsIn, Shard, SubmitMode, Tier};
+use crate::model::policy::{CostIn, Kin, Launch, RowsIn, Shard, SubmitMode, Tier};
 use crate::model::split::Split;
 use crate::model::units::{Money, Secs};
 
@@ -44,7 +44,7 @@ struct Ready<'a> {
     gpus: u32,
     min_tier: Option<u32>,
     submit: SubmitMode,
-    pilot: bool,
+    pilot: Option<Kin>,
     args: Vec<String>,
     oom: Vec<String>,
     restart_stalled: bool,
@@ -208,7 +208,7 @@ fn ready<'a>(layers: Layers<'a>, ctx: &Context<'_>, sink: &mut Sink) -> Option<R
             "write submit = \"queued\" beside it, or leave `split` out",
         );
     }
-    if workers > 1 && pilot {
+    if workers > 1 && pilot.is_some() {
         sink.fault(
             &dotted(&layers.deciding(|s| &s.split).key, "split"),
             "stands beside `pilot`: a job either shares the rows of its shard or goes on to another shard",
@@ -240,10 +240,8 @@ fn pilot(
     submit: SubmitMode,
     launch: Option<&RawLaunch<'_>>,
     sink: &mut Sink,
-) -> bool {
-    if layers.get(|s| &s.pilot) != Some(&true) {
-        return false;
-    }
+) -> Option<Kin> {
+    let kin = layers.get(|s| &s.pilot).copied().flatten()?;
     let key = dotted(&layers.deciding(|s| &s.pilot).key, "pilot");
     if submit == SubmitMode::Placed {
         let text = "stands beside submit = \"placed\" (the default from 2 GPUs on)";
@@ -253,7 +251,7 @@ fn pilot(
         let text = "stands beside `script`: a pilot starts one program after the other itself";
         sink.fault(&key, text, "write what the script runs as `command`, or leave `pilot` out");
     }
-    true
+    Some(kin)
 }
 
 fn missing<T>(field: &Field<T>, home: &str, key: &str, hint: &str, sink: &mut Sink) {
@@ -324,7 +322,8 @@ impl Ready<'_> {
             mem: l.get(|s| &s.mem).cloned(),
             min_tier: self.min_tier,
             submit: self.submit,
-            pilot: self.pilot,
+            pilot: self.pilot.is_some(),
+            kin: self.pilot.unwrap_or_default(),
             args: self.args.clone(),
             time: l.get(|s| &s.time).cloned(),
             rows: self.rows,

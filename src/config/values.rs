@@ -4,7 +4,7 @@
 use toml::de::DeValue;
 
 use crate::model::id::is_name;
-use crate::model::policy::OwnShare;
+use crate::model::policy::{Kin, OwnShare};
 use crate::model::units::{Money, Secs, Tflops};
 
 /// What is wrong with a value, and the next step.
@@ -164,6 +164,15 @@ pub(super) fn own_share(value: &DeValue<'_>) -> Parsed<OwnShare> {
             one_of(value, &[("all", OwnShare::All), ("average", OwnShare::Average)])
         }
         _ => whole(value, 1, u32::MAX).map(OwnShare::Gpus),
+    }
+}
+
+/// Which shards the pilots of a family take; `None`: its jobs are no pilots.
+pub(super) fn pilot(value: &DeValue<'_>) -> Parsed<Option<Kin>> {
+    match value {
+        DeValue::Boolean(yes) => Ok(yes.then_some(Kin::Family)),
+        DeValue::String(word) if word.as_ref() == "any" => Ok(Some(Kin::Any)),
+        other => wrong_type(other, "true, false or \"any\"", "true"),
     }
 }
 

@@ -85,6 +85,9 @@ pub struct Live {
     pub stop: Option<Stop>,
     /// A pilot's claim of this shard.
     pub turn: Option<Turn>,
+    /// Runs of a pilot's job, from its first on, that are paid for, by this record or by others that
+    /// had it before.
+    pub paid: u32,
 }
 
 impl Live {
@@ -108,6 +111,7 @@ impl Live {
             twins: Vec::new(),
             stop: None,
             turn: None,
+            paid: 0,
         }
     }
 
@@ -119,13 +123,23 @@ impl Live {
 
     /// When this attempt began in a run that began then.
     pub fn begun(&self, run: Time, restarts: u32) -> Time {
+        run + self.after(restarts)
+    }
+
+    /// How long after the start of a run this attempt began.
+    pub fn after(&self, restarts: u32) -> Secs {
         let turn = self.turn.filter(|turn| turn.run == restarts);
-        run + turn.map_or(Secs(0), |turn| turn.after)
+        turn.map_or(Secs(0), |turn| turn.after)
     }
 
     /// Runs of the job that were over when this record got it: they are another's to pay.
     pub fn runs_before(&self) -> u32 {
-        self.turn.map_or(0, |turn| turn.run)
+        self.paid.max(self.turn.map_or(0, |turn| turn.run))
+    }
+
+    /// A pilot with runs that are over and not paid for: it stays with its record until they are.
+    pub fn owes(&self) -> bool {
+        self.attempt.pilot && self.paid < self.restarts
     }
 }
 

@@ -325,6 +325,17 @@ pub enum ReservationCharge {
     JobEnd,
 }
 
+/// Which shards a pilot may claim beside the one that its job was submitted for, of those that ask the
+/// same of Slurm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kin {
+    /// Those of its family.
+    #[default]
+    Family,
+    /// Those of every family that says the same.
+    Any,
+}
+
 /// The unit of work, with every setting of its family and its own already merged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shard {
@@ -360,8 +371,10 @@ pub struct Shard {
     pub split: Option<Split>,
     /// It is a helper of the shard with this index.
     pub helps: Option<usize>,
-    /// Its jobs are pilots: each works on the shards of the family that it claims.
+    /// Its jobs are pilots: each works on the shards that it claims.
     pub pilot: bool,
+    /// Of a pilot: which shards it may claim.
+    pub kin: Kin,
     /// Folder of this shard's job output.
     pub log_dir: PathBuf,
 }

@@ -130,7 +130,7 @@ pub fn fit<'a>(
 pub(super) mod tests {
     use super::*;
     use crate::model::id::ShardId;
-    use crate::model::policy::{Launch, RowsIn, Rules, SlurmSettings, SubmitMode, Tier};
+    use crate::model::policy::{Kin, Launch, RowsIn, Rules, SlurmSettings, SubmitMode, Tier};
     use crate::model::state::Pin;
     use crate::model::units::{Secs, Tflops};
 
@@ -148,6 +148,7 @@ pub(super) mod tests {
             split: None,
             helps: None,
             pilot: false,
+            kin: Kin::Family,
             id: ShardId::new("a", "s0"),
             index: 0,
             lab: "BCG".into(),

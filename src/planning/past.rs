@@ -43,10 +43,10 @@ impl<'a> Past<'a> {
         self.ours(attempt).filter(|row| row.id == job).collect()
     }
 
-    /// Its rows by run, without the first so many.
+    /// Its rows by run, without the first so many. One that has not started yet comes last.
     pub fn runs(&self, attempt: &Attempt, job: JobId, others: u32) -> Vec<&'a PastJob> {
         let mut rows = self.all(attempt, job);
-        rows.sort_by_key(|row| row.started);
+        rows.sort_by_key(|row| (row.started.is_none(), row.started));
         rows.drain(..rows.len().min(others as usize));
         rows
     }

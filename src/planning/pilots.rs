@@ -1,6 +1,6 @@
 //! Pilots: which shards they are offered, and where their jobs belong (docs/pilots.md).
 //!
-//! A family's pilots are interchangeable: a job belongs to the shard that it claimed, whichever it was
+//! Pilots of one group are interchangeable: a job belongs to the shard that it claimed, whichever it was
 //! submitted for. One live job per shard stays true throughout. Booking claims is in `book.rs`.
 
 mod book;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 use crate::model::id::JobId;
 use crate::model::pilot::{Claims, Offer, Offered, Pilot};
-use crate::model::policy::{Launch, Policy, Shard};
+use crate::model::policy::{Kin, Launch, Policy, Shard};
 use crate::model::state::{Gate, ShardRecord, Slot, State};
 use crate::model::units::Secs;
 
@@ -43,10 +43,16 @@ pub fn place(policy: &Policy, shard: &Shard, record: &ShardRecord) -> Option<Pil
     })
 }
 
-/// Shards that may stand in for each other's job: of one family, and with the same demands on Slurm.
+/// Shards that may stand in for each other's job: with the same demands on Slurm, and of one family or
+/// of those that say that they take in others.
 pub fn group(shard: &Shard, raised: Option<u32>) -> String {
-    let Shard { id, gpus, cpus, mem, min_tier, args, time, .. } = shard;
-    let mut group = format!("{} gpus={gpus}", id.family);
+    let Shard { id, gpus, cpus, mem, min_tier, args, time, kin, .. } = shard;
+    let family = match kin {
+        // No family has that name.
+        Kin::Any => "*",
+        Kin::Family => &id.family,
+    };
+    let mut group = format!("{family} gpus={gpus}");
     let mut add = |name: &str, value: Option<String>| {
         // Writing to a text cannot fail.
         value.map_or(Ok(()), |value| write!(group, " {name}={value}")).unwrap_or_default();

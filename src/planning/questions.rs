@@ -88,6 +88,9 @@ pub fn questions(
                         if job.restarts > 0 {
                             asked.ask(&live.attempt);
                         }
+                    } else if live.attempt.pilot && live.paid < job.restarts {
+                        // It may be another shard's next, and what it ran before is paid for first.
+                        asked.ask(&live.attempt);
                     }
                     job.state != JobState::Pending || record.progress.measured_at.is_none()
                 }

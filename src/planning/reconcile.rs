@@ -198,12 +198,15 @@ impl Step<'_, '_> {
 
     fn see(&mut self, mut live: Box<Live>, job: &QueueJob) -> Slot {
         self.put_back(&mut live, job);
+        if live.owes() {
+            self.pay_earlier(&mut live);
+        }
         if let JobState::Over(word) = job.state {
             // Our jobs are submitted with --no-requeue; where a site or a person changed that,
             // the same id may come back, so the word is not the end yet.
             if !(word.may_return() && job.requeue) {
                 if job.restarts > 0
-                    && let Err(why) = self.charge_earlier(&live.attempt, job, live.runs_before())
+                    && let Err(why) = self.charge_earlier(&live, job)
                 {
                     if live.state != job.state {
                         self.tell(What::EndPutOff { job: live.job, why });
@@ -263,6 +266,12 @@ impl Step<'_, '_> {
         let away = self.now.since(since);
         let row = self.past.of(&live.attempt, Some(live.job));
         if let Some((row, how)) = row.and_then(|row| Some((row, row.end?))) {
+            if live.attempt.pilot {
+                // What it claimed, it claimed in a run of its own: was that the last one?
+                let runs = self.past.runs(&live.attempt, live.job, 0);
+                let began = runs.iter().filter(|row| row.started.is_some()).count() as u32;
+                live.restarts = live.restarts.max(began.saturating_sub(1));
+            }
             return self.end_of_live(&live, row, EndHow::Word(how));
         }
         let patience = match (row, self.past.gap) {
@@ -310,27 +319,28 @@ impl Step<'_, '_> {
         let began = row.started.map(|run| live.begun(run, live.restarts));
         let tier = live.tier.clone().filter(|_| live.started == began);
         let end = End { tier, ..self.end_of(live, how) };
-        let shift = row.started.map_or(Secs(0), |run| live.begun(run, live.restarts).since(run));
-        self.end_by_row(end, &live.attempt, row, shift, live.runs_before())
+        self.end_by_row(end, &live.attempt, row, Some(live))
     }
 
     fn end_of_past(&mut self, attempt: &Attempt, row: &PastJob, how: EndHow) -> Slot {
         let end = End::new(attempt, row.id, how, self.now);
-        self.end_by_row(end, attempt, row, Secs(0), 0)
+        self.end_by_row(end, attempt, row, None)
     }
 
     /// Accounting's times count. Earlier runs of the same job (Slurm requeued it between two
     /// cycles) have rows of their own.
     ///
-    /// `shift`: this attempt began so long after the run. The first `others` runs are not its own.
+    /// `live`: what was known of it, where it was seen alive.
     fn end_by_row(
         &mut self,
         mut end: End,
         attempt: &Attempt,
         row: &PastJob,
-        shift: Secs,
-        others: u32,
+        live: Option<&Live>,
     ) -> Slot {
+        let after = |run: u32| live.map_or(Secs(0), |live| live.after(run));
+        let shift = live.map_or(Secs(0), |live| live.after(live.restarts));
+        let others = live.map_or(0, Live::runs_before);
         end.started = row.started.filter(|_| !row.nodes.is_empty()).map(|run| run + shift);
         end.ended = row.ended.unwrap_or(self.now);
         end.exit.clone_from(&row.exit);
@@ -340,9 +350,9 @@ impl Step<'_, '_> {
         if end.tier.is_none() {
             end.tier = self.tier_of_run(attempt, &row.nodes, &[]);
         }
-        for earlier in self.past.runs(attempt, row.id, others) {
+        for (run, earlier) in (others..).zip(self.past.runs(attempt, row.id, others)) {
             if earlier.started != row.started {
-                self.charge_row(attempt, earlier);
+                self.charge_row(attempt, earlier, after(run));
             }
         }
         self.end(end)

@@ -18,7 +18,7 @@ use super::pattern::Pattern;
 use super::{Files, Progress, in_turn, log_since};
 use crate::model::id::{JobId, ShardId};
 use crate::model::observation::{GapKind, Measured, Seen};
-use crate::model::policy::{CostIn, Launch, RowsIn, Shard, SubmitMode};
+use crate::model::policy::{CostIn, Kin, Launch, RowsIn, Shard, SubmitMode};
 use crate::model::units::{Money, Secs};
 
 fn folder() -> TempDir {
@@ -63,6 +63,7 @@ pub(super) fn shard(name: &str, done: RowsIn, cost: Option<CostIn>) -> Shard {
         split: None,
         helps: None,
         pilot: false,
+        kin: Kin::Family,
         log_dir: PathBuf::from("/"),
     }
 }

@@ -176,8 +176,8 @@ impl Rows {
     fn next_shard(&mut self, mut seat: Seat, at: Time) -> Option<Run> {
         let shard = self.pilots.claim(&mut seat, at)?;
         let env = self.pilots.env(&shard).map(<[_]>::to_vec);
-        let run = self
-            .begin(&shard.to_string(), &seat.start(env.as_deref().unwrap_or(&seat.env), at));
+        let run =
+            self.begin(&shard.to_string(), &seat.start(env.as_deref().unwrap_or(&seat.env), at));
         self.pilots.seats.push(seat);
         Some(run)
     }

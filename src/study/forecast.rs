@@ -15,7 +15,7 @@ use crate::sim::Rng;
 use super::method::Method;
 use super::picture::finish;
 use super::scenario::Scenario;
-use super::setting::{Price, Setting, ShardWork, may_be_pilot, prices};
+use super::setting::{Kinds, Price, Setting, ShardWork, prices};
 
 /// One shard's part of what is left.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +55,7 @@ pub struct Future {
 pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
     let lpt = Lpt::new(policy, state);
     let prices = prices(policy, state);
+    let mut kin = Kinds::default();
     let (mut work, mut left, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (shard, record)) in policy.shards.iter().zip(&state.shards).enumerate() {
         if is_done(shard, record) || matches!(record.gate, Gate::Cancelled { .. }) {
@@ -78,7 +79,7 @@ pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
             price: prices.get(i).copied().unwrap_or(Price::NONE),
             cap: None,
             workers: shard.split.as_ref().map_or(1, |split| split.workers),
-            pilot: may_be_pilot(shard),
+            pilot: kin.of(shard),
             runs: record
                 .live()
                 .filter(|l| l.started.is_some())

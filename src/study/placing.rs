@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::Outcome;
 use crate::model::id::ShardId;
 use crate::model::policy::{
-    Launch, PlaceOrder, PlaceRules, Policy, R3, Reserve, ReserveAt, RowsIn, Rules, Shard,
+    Kin, Launch, PlaceOrder, PlaceRules, Policy, R3, Reserve, ReserveAt, RowsIn, Rules, Shard,
     SlurmSettings, SubmitMode, Tier,
 };
 use crate::model::shards::Shards;
@@ -337,6 +337,7 @@ fn shard(id: ShardId, job: &Arrival) -> Shard {
         split: None,
         helps: None,
         pilot: false,
+        kin: Kin::Family,
         index: 0,
         lab: job.lab.clone().into(),
         launch: Launch::Command(String::new()),

@@ -1,12 +1,16 @@
 //! What is simulated: the shards, their rows, and the cluster's own lane.
 
+use std::collections::HashMap;
+
 use crate::model::id::ShardId;
 use crate::model::policy::{
-    CostIn, Lane, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode,
+    CostIn, Kin, Lane, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings,
+    SubmitMode,
 };
 use crate::model::split::Split;
 use crate::model::state::{ShardRecord, State};
 use crate::model::units::{Money, Secs};
+use crate::planning::pilots::group;
 use crate::sim::{Lognormal, Rng, Table};
 
 use super::method::Method;
@@ -52,8 +56,9 @@ pub struct ShardWork {
     pub cap: Option<Money>,
     /// Most jobs at once that may share its rows, under a policy that splits; 1: never.
     pub workers: u32,
-    /// Its jobs may be pilots, under a policy that has them.
-    pub pilot: bool,
+    /// Its jobs may be pilots, under a policy that has them; those with the same number here ask the
+    /// same of Slurm.
+    pub pilot: Option<u32>,
     /// It has a GPU of this lane when the campaign begins.
     pub runs: Option<Lane>,
 }
@@ -121,6 +126,7 @@ impl Setting {
     /// `state` must have been aligned with `policy`.
     pub fn of_policy(scenario: Scenario, policy: &Policy, state: &State) -> Setting {
         let prices = prices(policy, state);
+        let mut kin = Kinds::default();
         let each = policy.shards.iter().zip(prices).map(|(shard, price)| ShardWork {
             id: shard.id.clone(),
             gpus: shard.gpus,
@@ -130,7 +136,7 @@ impl Setting {
             price,
             cap: state.cap_of(&shard.id, shard.cap),
             workers: shard.split.as_ref().map_or(1, |split| split.workers),
-            pilot: may_be_pilot(shard),
+            pilot: kin.of(shard),
             runs: None,
         });
         let mut setting = Setting::of(scenario, each.collect());
@@ -223,7 +229,10 @@ impl Setting {
         let shard = |work: &ShardWork| {
             let split = (method.split && work.workers > 1)
                 .then(|| Split { workers: work.workers, claims: "/claims".into() });
-            Shard { split, pilot: method.pilots && work.pilot, ..shard(work) }
+            let pilot = work.pilot.filter(|_| method.pilots);
+            // A label, which is all the same to Slurm: pilots of another one ask something else of it.
+            let args = pilot.map(|kin| format!("--wckey={kin}")).into_iter().collect();
+            Shard { split, pilot: pilot.is_some(), args, ..shard(work) }
         };
         let rules = Rules { lanes: method.rules, ..Rules::default() };
         let place = |path: &str| method.pilots.then(|| path.into());
@@ -267,7 +276,7 @@ fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
             price: Price::Row(price),
             cap: None,
             workers: WORKERS,
-            pilot: true,
+            pilot: Some(0),
             runs: None,
         })
     };
@@ -277,9 +286,18 @@ fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
         .collect()
 }
 
-/// Could `pilot = true` stand in shards.toml for it?
-pub(super) fn may_be_pilot(shard: &Shard) -> bool {
-    matches!(shard.launch, Launch::Command(_)) && shard.submit == SubmitMode::Queued
+/// Numbers for what shards ask of Slurm.
+#[derive(Debug, Default)]
+pub(super) struct Kinds(HashMap<String, u32>);
+
+impl Kinds {
+    /// `None`: `pilot = "any"` could not stand in shards.toml for it.
+    pub fn of(&mut self, shard: &Shard) -> Option<u32> {
+        let may = matches!(shard.launch, Launch::Command(_)) && shard.submit == SubmitMode::Queued;
+        let any = Shard { kin: Kin::Any, ..shard.clone() };
+        let next = self.0.len() as u32;
+        may.then(|| *self.0.entry(group(&any, None)).or_insert(next))
+    }
 }
 
 /// By shard: the price of a GPU-hour where shards.toml has one, else what a row cost so far in the
@@ -315,6 +333,7 @@ fn shard(work: &ShardWork) -> Shard {
         split: None,
         helps: None,
         pilot: false,
+        kin: Kin::Any,
         id: work.id.clone(),
         index: 0,
         lab: "lab".into(),

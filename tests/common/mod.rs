@@ -42,6 +42,7 @@ fn shard(family: &str, index: u32, rows: u32, row_time: Secs, cap: f64) -> Shard
         split: None,
         helps: None,
         pilot: false,
+        kin: Kin::Family,
         log_dir: format!("/lab/logs/{family}/s{index}").into(),
         id,
     }

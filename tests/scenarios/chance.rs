@@ -290,7 +290,15 @@ impl Trial {
         let mut progress = Shards { rows: cluster.work.clone(), now: cluster.now() };
         let mut slurm = Cutting { inner: cluster.door("alice"), fuse: fuse.clone(), stalls };
         let mut freed = Vec::new();
-        let mut checkpoint = Disk { disk: &mut self.disk, fuse, fails, journal, freed: &mut freed };
+        let mut checkpoint = Disk {
+            disk: &mut self.disk,
+            fuse,
+            fails,
+            journal,
+            freed: &mut freed,
+            claims: Vec::new(),
+            offered: &mut None,
+        };
         let mut hands = Hands {
             policy,
             slurm: &mut slurm,

@@ -8,8 +8,10 @@ use babysit::engine::Checkpoint;
 use babysit::model::cluster::QueueJob;
 use babysit::model::id::JobId;
 use babysit::model::observation::{self, PastJob, Seen};
+use babysit::model::pilot::{Claim, Claims, Offer};
 use babysit::model::request::{Asked, Change, Request, Submitted};
 use babysit::model::state::State;
+use babysit::model::units::Time;
 use babysit::planning::event::Event;
 use babysit::planning::plan::FreeRows;
 use babysit::sim::{Controller, Door};
@@ -90,6 +92,10 @@ pub struct Disk<'a> {
     pub journal: &'a mut Vec<Event>,
     /// Rows that were given back, for whoever holds the cluster.
     pub freed: &'a mut Vec<FreeRows>,
+    /// What pilots have claimed when the cycle begins.
+    pub claims: Vec<Claim>,
+    /// What they may take after it, for whoever holds the cluster.
+    pub offered: &'a mut Option<Offer>,
 }
 
 impl Checkpoint for Disk<'_> {
@@ -111,5 +117,18 @@ impl Checkpoint for Disk<'_> {
 
     fn journal(&mut self, events: &[Event]) {
         self.journal.extend_from_slice(events);
+    }
+
+    fn claims(&mut self, state: &State, _: Time) -> Seen<Claims> {
+        let news = |claim: &&Claim| {
+            let of = state.shards.iter().find(|record| record.id == claim.shard);
+            of.is_some_and(|record| claim.fence >= record.claims)
+        };
+        Ok(Claims { claims: self.claims.iter().filter(news).cloned().collect(), bad: Vec::new() })
+    }
+
+    fn offer(&mut self, _: &State, offer: &Offer, _: Time) {
+        self.fuse.burn();
+        *self.offered = Some(offer.clone());
     }
 }

@@ -6,7 +6,8 @@
 use babysit::engine::{Outcome, Report};
 use babysit::model::id::{JobId, ShardId};
 use babysit::model::policy::{
-    CostIn, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode, Tier,
+    CostIn, Kin, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode,
+    Tier,
 };
 use babysit::model::state::ShardRecord;
 use babysit::model::units::{Money, Secs, Tflops, Time};
@@ -82,6 +83,7 @@ pub fn shard(id: &str, rows: u32) -> Shard {
         split: None,
         helps: None,
         pilot: false,
+        kin: Kin::Family,
         log_dir: "/logs".into(),
         id,
     }

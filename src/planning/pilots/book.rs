@@ -7,6 +7,8 @@
 //!   claim, counted from the run's start as Slurm has it. So the attempts of one run add up to it.
 //!   That shard's own pending job goes to one without, or is cancelled: until it is gone, the claim
 //!   waits.
+//! - A job that Slurm started anew changes hands once that is in its record, and its earlier runs are
+//!   paid for there.
 //! - A claim of a job that is not ours, or is over, is refused: the next one carries a higher number.
 
 use std::cmp::Reverse;
@@ -176,6 +178,12 @@ impl Desk<'_> {
             }
             return;
         }
+        let shown = self.queued(claim).map_or(claim.run, |job| job.restarts.max(claim.run));
+        if pilot.owes() || shown > pilot.restarts {
+            // Not among those that wait: what became of it is looked at in this very cycle.
+            booked.claimed.insert(b);
+            return;
+        }
         if self.hand_on(b, claim, pilot, booked, events).is_none() {
             booked.wait.insert(claim.job);
             booked.claimed.insert(b);
@@ -188,6 +196,18 @@ impl Desk<'_> {
         (job.uid == claim.uid && job.comment == claim.token).then_some(job)
     }
 
+    /// Some record has its end, and was charged for it.
+    fn has_ended(&self, job: JobId) -> bool {
+        let ended = |record: &ShardRecord| {
+            let settling = match &record.slot {
+                Slot::Settling(end) => Some(end),
+                Slot::Free | Slot::Submitting(_) | Slot::Live(_) => None,
+            };
+            settling.into_iter().chain(&record.last_end).any(|end| end.job == job)
+        };
+        self.shards.iter().chain(self.orphans.iter()).any(ended)
+    }
+
     /// The job behind a claim as a record has it, or as the queue shows it. `Err`: none of ours.
     fn pilot(&mut self, claim: &Claim) -> Result<Live, String> {
         if claim.instance != self.instance {
@@ -196,6 +216,7 @@ impl Desk<'_> {
         let queued = self.queued(claim).cloned();
         let (policy, instance, now) = (self.policy, self.instance, self.now);
         let held = self.holders.get(&claim.job).copied();
+        let ended = held.is_none() && self.has_ended(claim.job);
         let held = held.and_then(|i| self.record(i)?.live());
         let live = match (held, &queued) {
             (Some(live), _) => {
@@ -203,6 +224,10 @@ impl Desk<'_> {
                     return Err(format!("job {} is not its writer's", claim.job));
                 }
                 live.clone()
+            }
+            // Its submission was found to have come through after it was over, say.
+            (None, Some(_)) if ended => {
+                return Err(format!("job {} had ended before", claim.job));
             }
             (None, Some(job)) if is_of(instance, job) => stray(policy, job, now),
             (None, _) => return Err(format!("Slurm shows no job {} of ours", claim.job)),
@@ -229,7 +254,9 @@ impl Desk<'_> {
             Slot::Free => None,
             // Its own: nothing changes hands.
             Slot::Live(live) if live.job == claim.job && !goes_on => None,
-            Slot::Live(other) if other.is_unclaimed() && other.job != claim.job => {
+            Slot::Live(other)
+                if other.is_unclaimed() && other.job != claim.job && !other.owes() =>
+            {
                 Some((**other).clone())
             }
             Slot::Live(_) | Slot::Submitting(_) | Slot::Settling(_) => return None,
@@ -344,9 +371,8 @@ impl Desk<'_> {
         if let (Some(turn), Some(started)) = (of_run, pilot.started) {
             return Some(started - turn.after);
         }
-        let mut rows = self.past.all(&pilot.attempt, claim.job);
-        rows.sort_by_key(|row| row.started);
-        if let Some(began) = rows.get(claim.run as usize).and_then(|row| row.started) {
+        let rows = self.past.runs(&pilot.attempt, claim.job, claim.run);
+        if let Some(began) = rows.first().and_then(|row| row.started) {
             return Some(began);
         }
         // Accounting is late, as it may be; or it has nothing, and only the claim's own clock tells.

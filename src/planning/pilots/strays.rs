@@ -34,6 +34,8 @@ pub(super) fn stray(policy: &Policy, job: &QueueJob, now: Time) -> Live {
     Live {
         submitted: job.submitted,
         restarts: job.restarts,
+        // Whoever had it before.
+        paid: job.restarts,
         stop: over,
         ..Live::new(attempt, job.id)
     }

@@ -23,6 +23,7 @@ fn policy(shards: u32) -> Policy {
         index: i,
         rows: 40 + i,
         pilot: true,
+        kin: crate::model::policy::Kin::Family,
         submit: crate::model::policy::SubmitMode::Queued,
         gpus: 1,
         min_tier: None,

@@ -5,6 +5,7 @@ use crate::model::cluster::{GpuCount, JobState, Node, QueueJob};
 use crate::model::observation::PastJob;
 use crate::model::policy::{Policy, Tier};
 use crate::model::state::{Attempt, Live};
+use crate::model::units::Secs;
 
 use super::super::account::{self, Run};
 use super::super::event::What;
@@ -26,42 +27,59 @@ impl Step<'_, '_> {
         if restarts == 0 && job.state != JobState::Pending {
             return;
         }
+        if self.past.off {
+            // Nobody will ever tell of those that were not seen.
+            live.paid = live.restarts;
+        }
         let Some(started) = live.started.take() else { return };
         self.record.preemptions += 1;
         let reset = job.submitted.filter(|at| restarts <= 1 && *at >= started);
         if let Some(ended) = reset.or(self.past.off.then_some(self.now)) {
             let (attempt, gpus) = (live.attempt.number, live.attempt.gpus);
             self.charge(&Run { attempt, gpus, started, ended, tier: live.tier.as_deref() });
+            if live.paid + restarts == live.restarts {
+                live.paid = live.restarts;
+            }
         }
     }
 
+    /// A pilot may be another shard's next: runs of it that nobody saw are paid for here, as soon as
+    /// accounting tells of them.
+    pub(super) fn pay_earlier(&mut self, live: &mut Live) {
+        let unpaid = live.restarts.saturating_sub(live.paid) as usize;
+        let rows = self.past.runs(&live.attempt, live.job, live.paid);
+        let rows = rows.get(..unpaid).filter(|rows| rows.iter().all(|row| row.end.is_some()));
+        let Some(rows) = rows else { return };
+        for (run, row) in (live.paid..).zip(rows) {
+            self.charge_row(&live.attempt, row, live.after(run));
+        }
+        live.paid = live.restarts;
+    }
+
     /// Charges the runs that a job had before its last one. `Err`: accounting cannot tell yet.
-    pub(super) fn charge_earlier(
-        &mut self,
-        attempt: &Attempt,
-        job: &QueueJob,
-        others: u32,
-    ) -> Result<(), String> {
+    pub(super) fn charge_earlier(&mut self, live: &Live, job: &QueueJob) -> Result<(), String> {
         if self.past.off {
             return Ok(());
         }
         if let Some(why) = self.past.gap {
             return Err(why.to_owned());
         }
-        let rows = self.past.runs(attempt, job.id, others);
-        let over = |row: &&PastJob| row.end.is_some() && row.started != job.started;
-        let earlier: Vec<&PastJob> = rows.into_iter().filter(over).collect();
+        let others = live.runs_before();
+        let rows = self.past.runs(&live.attempt, job.id, others);
+        let over = |(_, row): &(u32, &PastJob)| row.end.is_some() && row.started != job.started;
+        let earlier: Vec<(u32, &PastJob)> = (others..).zip(rows).filter(over).collect();
         if earlier.len() < job.restarts.saturating_sub(others) as usize {
             return Err("accounting does not have all of its runs yet".to_owned());
         }
-        for row in earlier {
-            self.charge_row(attempt, row);
+        for (run, row) in earlier {
+            self.charge_row(&live.attempt, row, live.after(run));
         }
         Ok(())
     }
 
-    pub(super) fn charge_row(&mut self, attempt: &Attempt, row: &PastJob) {
-        let started = row.started.filter(|_| !row.nodes.is_empty());
+    /// `after`: the attempt began so long after the run did.
+    pub(super) fn charge_row(&mut self, attempt: &Attempt, row: &PastJob, after: Secs) {
+        let started = row.started.filter(|_| !row.nodes.is_empty()).map(|run| run + after);
         let (Some(started), Some(ended)) = (started, row.ended) else { return };
         let tier = self.tier_of_run(attempt, &row.nodes, &[]);
         let (attempt, gpus) = (attempt.number, attempt.gpus);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::form::{Blank, Form, disk_enum, disk_struct, disk_words};
 use crate::model::id::ShardId;
 use crate::model::policy::{
-    Backfill, CostIn, Hook, LaneMode, LaneRules, LaneSpec, Lanes, Launch, OwnShare, Park,
+    Backfill, CostIn, Hook, Kin, LaneMode, LaneRules, LaneSpec, Lanes, Launch, OwnShare, Park,
     PlaceOrder, PlaceRules, Policy, R3, ReservationCharge, Reserve, ReserveAt, RowsIn, Rules,
     Shard, SlurmSettings, SubmitMode, Tier,
 };
@@ -40,8 +40,22 @@ disk_struct!(DiskPolicyShard for Shard {
     restart_stalled: bool,
     split: Option<Split>,
     helps: Option<usize>,
-    pilot: bool
+    pilot: bool,
+    kin: Kin
 });
+disk_words!(DiskKin for Kin { Family, Any });
+
+impl Default for DiskKin {
+    fn default() -> DiskKin {
+        Kin::default().to_disk()
+    }
+}
+
+impl Blank for DiskKin {
+    fn is_blank(&self) -> bool {
+        matches!(self, DiskKin::Family)
+    }
+}
 
 disk_struct!(DiskSplit for Split { workers: u32, claims: PathBuf; });
 

@@ -105,7 +105,8 @@ disk_struct!(DiskLive for Live {
     stalled: Option<Time>,
     twins: Vec<JobId>,
     stop: Option<Stop>,
-    turn: Option<Turn>
+    turn: Option<Turn>,
+    paid: u32
 });
 
 disk_struct!(DiskTurn for Turn { fence: u32; run: u32, after: Secs, returned: bool });
