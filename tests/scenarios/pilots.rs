@@ -9,7 +9,7 @@ use std::rc::Rc;
 use babysit::engine::{Hands, reconcile, tick};
 use babysit::model::cluster::EndWord;
 use babysit::model::policy::{Kin, Policy, Shard};
-use babysit::model::state::{Slot, State};
+use babysit::model::state::{Gate, ShardRecord, Slot, State};
 use babysit::model::units::Secs;
 use babysit::sim::{Cluster, Faults, Rng, Table};
 use babysit::study::{Shards, World};
@@ -71,12 +71,64 @@ fn adds_up(world: &World) {
     let ran = world.cluster.gpu_seconds(|job| job.user == "alice").0;
     let records = world.state.shards.iter().chain(&world.state.orphans);
     let charged: u64 = records.flat_map(|r| &r.charges).map(|charge| charge.gpu_seconds.0).sum();
+    if charged != ran {
+        // DBG
+        for job in world.cluster.history() {
+            for s in &job.stays {
+                if let Some(a) = s.started {
+                    println!(
+                        "job {} {} run {}..{} {:?}",
+                        job.id,
+                        job.name,
+                        a.0 - T0.0,
+                        s.ended.0 - T0.0,
+                        s.end
+                    );
+                }
+            }
+        }
+        for c in world.cluster.work.claims_made() {
+            println!(
+                "claim {} {} by {} run {} place {} after {} at {}",
+                c.shard,
+                c.fence,
+                c.job,
+                c.run,
+                c.place,
+                c.after.0,
+                c.at.0 - T0.0
+            );
+        }
+        for r in &world.state.shards {
+            for c in &r.charges {
+                println!(
+                    "charge {} a{} from {} {}",
+                    r.id,
+                    c.attempt,
+                    c.from.0 - T0.0,
+                    c.gpu_seconds.0
+                );
+            }
+        }
+        for event in &world.journal {
+            println!("  {} {:?} {:?}", event.at.0 - T0.0, event.shard, event.what);
+        }
+    } // GBD
     assert_eq!(charged, ran, "charged, and run");
+}
+
+/// A person lets go on what was held for its failures, or cancelled.
+fn let_go_on(world: &mut World) {
+    for record in &mut world.state.shards {
+        record.gate = Gate::Open;
+        record.failures = 0;
+    }
 }
 
 fn finish(world: &mut World) {
     for _ in 0..200 {
         after(world, Secs(300));
+        let_go_on(world);
         let over =
             |r: &babysit::model::state::ShardRecord| r.finished.is_some() && r.slot == Slot::Free;
         if world.state.shards.iter().all(over) {
@@ -269,11 +321,7 @@ fn pilots_outlast_cycles_that_are_cut_and_jobs_that_die() {
             let report = with_hands(&mut world, steps, seed << 20 | step, tick);
             cut += u32::from(report.is_none());
             assert_eq!(world.cluster.work.doubled(), 0, "seed {seed} step {step}");
-            // A person lets go on what was held for its failures, or cancelled.
-            for record in &mut world.state.shards {
-                record.gate = babysit::model::state::Gate::Open;
-                record.failures = 0;
-            }
+            let_go_on(&mut world);
         }
         world.cluster.faults = Faults::none();
         world.cluster.node_up("n1").expect("a node");

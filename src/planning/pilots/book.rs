@@ -163,6 +163,7 @@ impl Desk<'_> {
             booked.claimed.insert(b);
             return;
         }
+        self.adopt(claim, events);
         let pilot = match self.pilot(claim) {
             Ok(pilot) => pilot,
             Err(why) => {
@@ -194,6 +195,29 @@ impl Desk<'_> {
     fn queued(&self, claim: &Claim) -> Option<&'_ QueueJob> {
         let job = self.roster.by_id(claim.job)?;
         (job.uid == claim.uid && job.comment == claim.token).then_some(job)
+    }
+
+    /// A job whose submission had no clear answer is its record's first, so that it is not found a second
+    /// time when it is over.
+    fn adopt(&mut self, claim: &Claim, events: &mut Vec<Event>) {
+        if self.holders.contains_key(&claim.job) || self.queued(claim).is_none() {
+            return;
+        }
+        let awaits = |record: &ShardRecord| match &record.slot {
+            Slot::Submitting(intent) => intent.attempt.token.comment == claim.token,
+            Slot::Free | Slot::Live(_) | Slot::Settling(_) => false,
+        };
+        let Some(i) = self.shards.iter().chain(self.orphans.iter()).position(awaits) else {
+            return;
+        };
+        let now = self.now;
+        let Some(record) = self.record(i) else { return };
+        let Slot::Submitting(intent) = &record.slot else { return };
+        let live = Live::new(intent.attempt.clone(), claim.job);
+        let what = What::Adopted { job: claim.job, attempt: live.attempt.number };
+        events.push(Event { at: now, shard: Some(record.id.clone()), what });
+        record.slot = Slot::Live(Box::new(live));
+        self.holders.insert(claim.job, i);
     }
 
     /// Some record has its end, and was charged for it.
