@@ -399,6 +399,7 @@ fn a_preset_sets_what_no_key_of_its_own_does() {
     };
     assert_eq!(rules("").expect("good"), Rules::default());
     assert_eq!(rules("preset = \"field\"").expect("good"), Rules::default());
+    assert_eq!(rules("preset = \"v4.1\"").expect("good"), Rules::v4_1());
     let best = rules("preset = \"best\"").expect("good");
     assert_eq!(best, Rules::best());
     assert_eq!(best.lanes.mode, LaneMode::Both);

@@ -310,11 +310,22 @@ impl Rules {
         };
         Rules { place, lanes: LaneRules::best(), newcomer_floor: true, ..Rules::default() }
     }
+
+    /// Lanes as the field's own script had them, to compare with: `[policy] preset = "v4.1"`.
+    pub fn v4_1() -> Rules {
+        Rules { lanes: LaneRules::v4_1(), ..Rules::default() }
+    }
 }
 
 impl LaneRules {
     pub fn best() -> LaneRules {
         LaneRules { mode: LaneMode::Both, own_share: OwnShare::Average, ..LaneRules::default() }
+    }
+
+    /// Everything is submitted to own, in the order of shards.toml; a cycle later all that pends is
+    /// promoted but for the K with most work left, and within a lane Slurm starts the oldest.
+    pub fn v4_1() -> LaneRules {
+        LaneRules { straight: false, longest_first: false, ..LaneRules::default() }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::lab::{Family, LANES, Lab, ids};
 use crate::slurm::{self, end};
 
 /// Slurm 24.11 is the first with lists of QOS (slurm-facts.md section 9).
-fn takes_lists() -> bool {
+pub fn takes_lists() -> bool {
     let said = slurm::slurm("root", &["squeue", "--version"]);
     let words = said.split_whitespace().last().expect("a version");
     let mut numbers = words.split('.');

@@ -2,12 +2,15 @@
 
 use std::fs;
 
-use crate::lab::{LANES, Lab, readable_by_all};
-use crate::slurm::{self, stranger};
+use crate::field::{all_is_full, own_is_full};
+use crate::lab::{LANES, Lab, ids, readable_by_all};
+use crate::lanes::takes_lists;
+use crate::slurm::{self, end, stranger};
 
 const ROWS: u32 = 40;
 
-fn campaign(lab: &Lab) {
+/// `policy`: a line more under [policy].
+fn campaign(lab: &Lab, policy: &str) {
     lab.write("shared.sh", include_str!("shared.sh"));
     let babysit = readable_by_all(std::path::Path::new(env!("CARGO_BIN_EXE_babysit")));
     let family = format!(
@@ -19,8 +22,28 @@ fn campaign(lab: &Lab) {
          cap = 20.0\n",
         babysit.display()
     );
-    // One own GPU is for us; so helpers run in extra, where they can be preempted.
-    lab.shards_toml(&["own_share = 1\n", LANES, &family]);
+    lab.shards_toml(&[policy, LANES, &family]);
+}
+
+/// All rows are done, each once; so many of those that were begun were lost.
+fn prove_rows(lab: &Lab, lost: std::ops::RangeInclusive<usize>, workers: usize) {
+    let trace = lab.read("runs/find/s0/trace");
+    assert!(!trace.contains("redone"), "{trace}");
+    for row in 0..ROWS {
+        let count = |word: &str| {
+            trace.lines().filter(|line| line.starts_with(&format!("{word} {row} "))).count()
+        };
+        assert!(lab.path(&format!("runs/find/s0/row_{row}.json")).exists(), "{row}\n{trace}");
+        assert!(count("end") <= 1 && count("begin") <= 3, "row {row}\n{trace}");
+    }
+    let count = |word: &str| trace.lines().filter(|line| line.starts_with(word)).count();
+    let gone = count("begin") - count("end");
+    assert!(lost.contains(&gone), "the killed and the preempted had one each: {gone}\n{trace}");
+    let worked: std::collections::BTreeSet<&str> =
+        trace.lines().filter_map(|line| line.rsplit(' ').next()).collect();
+    assert!(worked.len() >= workers, "{trace}");
+    assert!(slurm::duplicates(&lab.history()).is_empty());
+    eprintln!("{}", lab.prove_charges());
 }
 
 /// Ends a job's program the hard way; true: it ran.
@@ -43,7 +66,8 @@ fn kill_program(job: u64) -> bool {
 
 both! {
     fn helpers_share_one_shard_to_its_end(lab) {
-        campaign(lab);
+        // One own GPU is for us; so helpers run in extra, where they can be preempted.
+        campaign(lab, "own_share = 1\n");
         let helpers = |lab: &Lab| -> Vec<slurm::Job> {
             let all = lab.queue().into_iter();
             all.filter(|job| job.is_running() && job.shard().contains('~')).collect()
@@ -76,23 +100,49 @@ both! {
         lab.tick_for(slurm::DEADLINE * 2, "the end", |status| status.all_done());
         lab.tick_until("the end of every job", |_| !lab.queue().iter().any(slurm::Job::is_live));
 
-        let trace = lab.read("runs/find/s0/trace");
-        assert!(!trace.contains("redone"), "{trace}");
-        for row in 0..ROWS {
-            let count = |word: &str| {
-                trace.lines().filter(|line| line.starts_with(&format!("{word} {row} "))).count()
-            };
-            assert!(lab.path(&format!("runs/find/s0/row_{row}.json")).exists(), "{row}\n{trace}");
-            assert!(count("end") <= 1 && count("begin") <= 3, "row {row}\n{trace}");
-        }
-        let count = |word: &str| trace.lines().filter(|line| line.starts_with(word)).count();
-        let lost = count("begin") - count("end");
-        assert!((1..=4).contains(&lost), "the killed and the preempted had one each: {lost}\n{trace}");
-        let workers: std::collections::BTreeSet<&str> =
-            trace.lines().filter_map(|line| line.rsplit(' ').next()).collect();
-        assert!(workers.len() >= 4, "{trace}");
-        assert!(slurm::duplicates(&lab.history()).is_empty());
+        prove_rows(lab, 1..=4, 4);
         assert!(lab.done(&["log"]).contains("given out again"));
-        eprintln!("{}", lab.prove_charges());
+    }
+
+    /// With `lanes = "both"`, where Slurm takes a list of QOS, helpers wait in own and extra behind their
+    /// shard, and each starts in whichever has room first, without a tick; else they come when no shard
+    /// waits. Either way each row is done once.
+    fn helpers_wait_in_both_lanes(lab) {
+        let (own, rest) = (own_is_full(), all_is_full());
+        campaign(lab, "lanes = \"both\"\n");
+        lab.tick();
+        lab.tick();
+        if takes_lists() {
+            assert_eq!(lab.pending_in("own,extra").len(), 4, "the shard and its three helpers");
+        }
+        end(rest[0]);
+        if !takes_lists() {
+            // It waits in one of the two.
+            end(own[0]);
+        }
+        lab.wait_running(1);
+        assert_eq!(lab.running(), ids("find/s0"), "helpers come after the shard");
+        if takes_lists() {
+            end(own[0]);
+            lab.wait_running(2);
+            let running = lab.queue().into_iter().filter(slurm::Job::is_running);
+            let mut lanes: Vec<_> = running.map(|job| job.qos).collect();
+            lanes.sort();
+            assert_eq!(lanes, ["extra", "own"], "the helper has own's GPU");
+        }
+        rest[1..4].iter().for_each(|job| end(*job));
+        let is_helper = |job: &slurm::Job| job.is_running() && job.shard().contains('~');
+        lab.tick_until("three helpers at work", |_| {
+            lab.queue().iter().filter(|job| is_helper(job)).count() == 3
+        });
+        let first = lab.queue().into_iter().find(is_helper).expect("a helper");
+        let at_work = |_: &_| lab.read("runs/find/s0/trace").lines().any(|line| {
+            line.starts_with("begin") && line.ends_with(&format!(" {}", first.id))
+        });
+        lab.tick_until("its first row", at_work);
+        assert!(kill_program(first.id), "{first:?}");
+        lab.tick_for(slurm::DEADLINE * 2, "the end", |status| status.all_done());
+        lab.tick_until("the end of every job", |_| !lab.queue().iter().any(slurm::Job::is_live));
+        prove_rows(lab, 0..=2, 4);
     }
 }
