@@ -1,4 +1,4 @@
-//! `babysit exec`: a pilot, inside of its job. It works on the longest shard of its family that nobody
+//! `babysit exec`: a pilot, inside of its job. It works on the longest shard of its family, or of several, that nobody
 //! has, and then on the next one, as long as its job's time allows. docs/pilots.md.
 //!
 //! It reads and writes nothing but the folder of offers and claims: neither shards.toml nor the state
@@ -154,7 +154,7 @@ impl<'a> Seat<'a> {
             self.say(&format!("takes {} (claim {})", shard.shard, shard.fence));
             return Ok(Some(shard.clone()));
         }
-        self.say("no shard of its family waits that it could work on");
+        self.say("no shard waits that it could work on");
         Ok(None)
     }
 

@@ -306,6 +306,75 @@ fn a_claim_dies_with_its_job_and_the_shard_is_offered_by_a_higher_number() {
     assert!(desk.offered().contains(&"s1.2".to_owned()), "{:?}", desk.offered());
 }
 
+/// Its shard is no longer in shards.toml, and the job pends on: it may take another's all the same.
+#[test]
+fn a_pilot_of_a_shard_that_was_taken_out_works_for_those_that_are_left() {
+    let mut desk = Desk::new(3);
+    desk.policy.shards.remove(0);
+    desk.state.align(&desk.policy, START);
+    assert_eq!(desk.state.orphans.len(), 1);
+    desk.tick(5);
+    desk.starts(11, 10);
+    desk.claims(11, 2, 1, 0, 0);
+    desk.tick(60);
+    assert_eq!(desk.jobs(), "12 11!");
+    let left = desk.state.orphans.iter().filter_map(|orphan| Some(orphan.live()?.job.0));
+    assert_eq!(left.collect::<Vec<_>>(), [13], "followed to its end");
+    // It starts, finds nothing, and is charged as any run.
+    desk.starts(13, 70);
+    desk.tick(120);
+    desk.ends(13, EndWord::Completed, 72);
+    desk.ends(11, EndWord::Completed, 110);
+    desk.tick(180);
+    desk.tick(240);
+    assert_eq!(desk.charged(), [0, 100]);
+    let orphans = desk.state.orphans.iter().flat_map(|orphan| &orphan.charges);
+    assert_eq!(orphans.map(|charge| charge.gpu_seconds.0).sum::<u64>(), 2);
+}
+
+/// Runs that went by between two ticks are paid for by the record that has the job, before another
+/// gets it.
+#[test]
+fn a_requeued_pilot_stays_where_it_is_until_its_runs_are_paid_for() {
+    let mut desk = Desk::new(2);
+    desk.starts(11, 0);
+    desk.claims(11, 0, 1, 0, 0);
+    desk.tick(60);
+    // Put back, started and put back again, and started, all unseen; then the other's shard is taken.
+    let again = |desk: &mut Desk, run: u32, at: i64| {
+        desk.job(11).restarts = run;
+        desk.job(11).submitted = Some(START + Secs(at - 10));
+        desk.starts(11, at);
+    };
+    again(&mut desk, 2, 300);
+    desk.claims(11, 1, 1, 0, 0).run = 2;
+    desk.tick(310);
+    assert_eq!((desk.jobs().as_str(), desk.charged()), ("11 12", vec![0, 0]), "not booked yet");
+    let row = |from: i64, to: Option<i64>| PastJob {
+        id: JobId(11),
+        uid: ME,
+        name: token(0).name,
+        comment: String::new(),
+        qos: String::new(),
+        end: to.map(|_| EndWord::NodeFail),
+        submitted: Some(START + Secs(from)),
+        started: Some(START + Secs(from)),
+        ended: to.map(|to| START + Secs(to)),
+        nodes: vec!["n1".to_owned()],
+        exit: "0:0".to_owned(),
+        cancelled_by: None,
+    };
+    desk.past = Some(Ok(vec![row(300, None), row(150, Some(170)), row(0, Some(100))]));
+    desk.tick(320);
+    assert_eq!(desk.charged(), [120, 0]);
+    desk.tick(330);
+    assert_eq!(desk.jobs(), "12 11!");
+    desk.past = Some(Ok(vec![row(150, Some(170)), row(0, Some(100))]));
+    desk.ends(11, EndWord::Completed, 400);
+    desk.settle();
+    assert_eq!(desk.charged(), [120, 100], "no run twice, and none left out");
+}
+
 #[test]
 fn while_accounting_cannot_tell_a_pilot_with_news_is_left_as_it_is() {
     let mut desk = Desk::new(2);
