@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use babysit::model::policy::LaneRules;
 use babysit::model::units::Money;
 use babysit::study::many::{Orders, longer_by, run_all, summary};
 use babysit::study::method::{METHODS, Method, by_name};
@@ -156,6 +157,28 @@ fn the_field_s_versions_stand_where_the_reference_has_them() {
         assert!((found - reference).abs() < 0.12, "{times:?}");
     }
     assert!(times[0] > times[1] && times[1] > times[2], "{times:?}");
+}
+
+/// What is compared with in simulate is what `preset = "v4.1"` makes of shards.toml.
+#[test]
+fn the_field_s_own_version_is_a_preset() {
+    assert_eq!(method("v4.1").rules, LaneRules::v4_1());
+}
+
+/// Jobs that go on to the next shard lose no GPU of own between two: the reference model has 1.11.
+#[test]
+fn pilots_keep_what_they_have() {
+    let setting = Setting::field(Scenario::Seed);
+    let go = AtomicBool::new(false);
+    let methods: Vec<Method> = ["v4.1", "both", "pilots"].map(method).to_vec();
+    let orders = Orders { seeds: 12, threads: 2, stop: &go, done: &|_| {} };
+    let runs = run_all(&setting, &methods, &orders).expect("it adds up");
+    let times = summary(&runs[2]).times_bound.expect("all ended").mean;
+    assert!((times - 1.11).abs() < 0.06, "{times}");
+    for other in &runs[..2] {
+        let gain = longer_by(other, &runs[2]).expect("pairs");
+        assert!(gain.mean - gain.half > 1.0, "{gain:?}");
+    }
 }
 
 /// Rows of the longest shards taken by whoever is idle: little is left above the bound.

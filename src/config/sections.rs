@@ -212,8 +212,8 @@ pub(super) fn backfill(top: &Section<'_>, sink: &mut Sink, base: &Path) -> Optio
 
 pub(super) fn rules(top: &Section<'_>, sink: &mut Sink) -> Rules {
     let s = top.section(sink, "policy", keys::POLICY);
-    let presets: [(&str, fn() -> Rules); 3] =
-        [("field", Rules::default), ("best", Rules::best), ("v4.1", Rules::v4_1)];
+    let field = Rules::default as fn() -> Rules;
+    let presets = [("field", field), ("best", Rules::best), ("v4.1", Rules::v4_1)];
     let preset = s.read(sink, "preset", |v| values::one_of(v, &presets));
     let d = preset.or(Rules::default)();
     let charges = [("release", ReservationCharge::Release), ("job-end", ReservationCharge::JobEnd)];

@@ -380,7 +380,8 @@ mod tests {
     #[test]
     fn leaving_out_quiet_cycles_changes_nothing() {
         for scenario in Scenario::ALL {
-            for method in METHODS {
+            // The others leave none out.
+            for method in METHODS.into_iter().filter(|method| !method.split && !method.pilots) {
                 for (seed, setting) in (1..).zip(settings(&scenario)) {
                     let run = |leave_out| {
                         let never = AtomicBool::new(false);
@@ -392,10 +393,7 @@ mod tests {
                     assert_eq!(all, some, "{what}");
                     assert!(history(&every) == history(&fewer), "{what}");
                     let (looks, less) = (every.cluster.calls.looks, fewer.cluster.calls.looks);
-                    assert!(
-                        less < looks || method.split || method.pilots,
-                        "{what}: {less} of {looks} cycles were run"
-                    );
+                    assert!(less < looks, "{what}: {less} of {looks} cycles were run");
                 }
             }
         }

@@ -100,7 +100,7 @@ pub const METHODS: [Method; 10] = [
     },
     Method {
         name: "pilots",
-        sentence: "as both, and a job works on the longest shard of its family, then on the next (pilot = true)",
+        sentence: "as both, and a job works on the longest shard that waits, then on the next (pilot = \"any\")",
         rules: LaneRules { mode: LaneMode::Both, ..NOW },
         park: None,
         split: false,

@@ -129,8 +129,7 @@ fn finish(world: &mut World) {
     for _ in 0..200 {
         after(world, Secs(300));
         let_go_on(world);
-        let over =
-            |r: &babysit::model::state::ShardRecord| r.finished.is_some() && r.slot == Slot::Free;
+        let over = |r: &ShardRecord| r.finished.is_some() && r.slot == Slot::Free;
         if world.state.shards.iter().all(over) {
             // Those that came too late to do anything are charged when they are seen to have ended.
             for _ in 0..3 {
