@@ -221,6 +221,7 @@ mod tests {
             split: None,
             helps: None,
             pilot: false,
+            kin: crate::model::policy::Kin::Family,
             log_dir: "/w".into(),
         }
     }

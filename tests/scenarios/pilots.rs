@@ -22,7 +22,7 @@ fn pilot(id: &str, rows: u32) -> Shard {
 }
 
 fn of_pilots(mut policy: Policy, shards: Vec<Shard>) -> Policy {
-    policy.shards = shards;
+    policy.shards = shards.into();
     policy.slurm.babysit = Some("/bin/babysit".into());
     policy.slurm.pilots = Some("/state.json.pilots".into());
     policy
