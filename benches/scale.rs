@@ -118,7 +118,6 @@ fn campaign(shards: usize, nodes: usize) -> (Policy, State, Observation) {
             uid: 1001,
             exclude: Vec::new(),
             pilot: false,
-            kin: Kin::Family,
         };
         record.slot = Slot::Live(Box::new(Live::new(attempt, job.id)));
         jobs.push(job);
