@@ -38,6 +38,9 @@ pub(super) fn wrong_type<T>(value: &DeValue<'_>, wanted: &str, example: &str) ->
     wrong(format!("is {}, not {wanted}", shown(value)), format!("write it like {example}"))
 }
 
+/// Of one text, in bytes: no command line is longer, and each shard has its own copy.
+const TEXT_MOST: usize = 16 << 10;
+
 pub(super) fn text(value: &DeValue<'_>) -> Parsed<String> {
     match value {
         DeValue::String(s) if s.trim().is_empty() => {
@@ -45,6 +48,9 @@ pub(super) fn text(value: &DeValue<'_>) -> Parsed<String> {
         }
         // No path, argument or environment value can carry one to another process.
         DeValue::String(s) if s.contains('\0') => wrong("holds a NUL character", "take it out"),
+        DeValue::String(s) if s.len() > TEXT_MOST => {
+            wrong(format!("is longer than {TEXT_MOST} bytes"), "put what is in it into a script")
+        }
         DeValue::String(s) => Ok(s.as_ref().to_owned()),
         other => wrong_type(other, "a text", "\"...\", in quotes"),
     }
