@@ -228,6 +228,12 @@ fn queue_rule(world: &World, spots: &[Spot], started: &Started) {
                 .filter(|reservation| reservation.pin == spot.pin)
                 .map(|reservation| reservation.gpus)
                 .sum();
+            // A soft reservation outlasts its holder's rank: who came later has started on his own.
+            let soft = policy.rules.place.r3 == R3::Soft;
+            let later = order[place + 1..].iter().filter(|j| soft && started.contains_key(j));
+            let owed = later.flat_map(|j| &state.shards[*j].owed).filter(|owed| owed.started);
+            let own = owed.filter(|owed| owed.reservation.pin == spot.pin);
+            let kept = kept + own.map(|owed| owed.reservation.gpus).sum::<u32>();
             let could_have = spot.idle.saturating_sub(gpus_given + kept);
             let cpus = shard.cpus.is_none_or(|want| spot.cpus_idle >= want + cpus_given);
             assert!(
