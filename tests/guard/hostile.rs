@@ -95,16 +95,14 @@ fn fake_slurm_a_symlink_is_not_followed_to_somebodys_file() {
 
 #[test]
 fn a_hostile_log_line_does_nothing_to_the_terminal() {
-    use babysit::cli::figures::figures;
     use babysit::model::state::{Gate, HeldWhy};
-    use babysit::output::paint::Paint;
-    use babysit::output::{evidence, table, view};
+    use babysit::output::{evidence, table};
     let (policy, mut state) = common::afternoon();
     let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\r\u{9b}31m\u{202e}gnp.exe\0";
     let why = HeldWhy::Failures { count: 3, log: vec![evil.to_owned()] };
     state.shards[10].gate = Gate::Held { why, at: common::NOW };
-    let status = view::status(&policy, &state, &figures(&policy, &state), common::NOW, |_, _| true);
-    let look = table::Look { width: None, paint: Paint { colour: false }, now: common::NOW };
+    let status = common::status(&policy, &state);
+    let look = common::look(None);
     let mut text = table::render(&status, &look);
     let (shard, record, seen) = (&policy.shards[10], &state.shards[10], &status.shards[10]);
     let found = evidence::evidence(&policy, &state, shard, record, seen, common::NOW);
