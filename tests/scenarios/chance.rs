@@ -266,6 +266,7 @@ impl Trial {
                 let more = more || report.plan.actions.iter().any(stops);
                 // Looking once more for what is missing is a step of its own.
                 let more = more || self.world.state.shards.iter().any(rules::is_looked_for);
+                let more = more || rules::reorders(&self.world, &report);
                 // A job that has just come into own is put in order there once its priority is seen.
                 let order = |action: &&Action| {
                     !matches!(action, Action::Update { purpose: Purpose::Order, .. })
