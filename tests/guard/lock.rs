@@ -75,19 +75,20 @@ fn fake_slurm_another_host_saves_the_state_in_the_middle_of_a_tick() {
     one_job_each(&lab, 3, "");
 }
 
+/// The adapter itself on the commands of a lab, each of which may take so long.
+fn slurm(lab: &Lab, timeout: Secs) -> RealSlurm {
+    let bin_dir = Some(lab.at("bin"));
+    let settings = SlurmSettings { bin_dir, timeout, ..SlurmSettings::default() };
+    let environment = Environment { path: Some("/usr/bin:/bin".into()), ..Environment::default() };
+    RealSlurm::new(&settings, environment, 1)
+}
+
 #[test]
 fn fake_slurm_hung_commands_take_no_longer_than_the_budget() {
     let lab = Lab::new();
-    let settings = SlurmSettings {
-        bin_dir: Some(lab.at("bin")),
-        timeout: Secs(3600),
-        ..SlurmSettings::default()
-    };
     lab.program("squeue", "sleep 3600");
     lab.program("sbatch", "echo x >>\"$(dirname \"$0\")/asked\"; sleep 3600");
-    let environment = Environment { path: Some("/usr/bin:/bin".into()), ..Environment::default() };
-    let mut slurm =
-        RealSlurm::new(&settings, environment, 1).with_budget(Duration::from_millis(300));
+    let mut slurm = slurm(&lab, Secs(3600)).with_budget(Duration::from_millis(300));
     let gap = slurm.look(Scope::Mine).expect_err("it hangs");
     assert_eq!(gap.kind, GapKind::TimedOut, "{gap}");
     // An hour's time limit is worth nothing now: nothing is started any more.
@@ -103,13 +104,7 @@ fn fake_slurm_hung_commands_take_no_longer_than_the_budget() {
 #[test]
 fn fake_slurm_a_stop_command_that_hangs_is_ended_and_told() {
     let lab = Lab::new();
-    let settings = SlurmSettings {
-        bin_dir: Some(lab.at("bin")),
-        timeout: Secs(1),
-        ..SlurmSettings::default()
-    };
-    let environment = Environment { path: Some("/usr/bin:/bin".into()), ..Environment::default() };
-    let mut slurm = RealSlurm::new(&settings, environment, 1);
+    let mut slurm = slurm(&lab, Secs(1));
     let mark = lab.at("went-on");
     let line = format!("(sleep 3; touch {}) & sleep 3600", mark.display());
     let Asked::Failed(text) = slurm.run(&line) else { panic!("it hangs") };
