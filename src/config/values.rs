@@ -383,6 +383,14 @@ mod tests {
     }
 
     #[test]
+    fn a_text_is_no_longer_than_any_command_line() {
+        let of = |length: usize| parsed(&format!("{:?}", "x".repeat(length)), text);
+        assert_eq!(of(TEXT_MOST).map(|text| text.len()), Ok(TEXT_MOST));
+        let message = of(TEXT_MOST + 1).expect_err("too long");
+        assert!(message.contains("longer than 16384 bytes; put what is in it"), "{message}");
+    }
+
+    #[test]
     fn memory_has_a_unit_at_most() {
         for good in ["64G", "64000", "1T", "512m"] {
             assert_eq!(parsed(&format!("{good:?}"), memory), Ok(good.to_owned()));
