@@ -2,16 +2,13 @@
 
 mod common;
 
-use babysit::cli::figures::figures;
 use babysit::model::id::ShardId;
 use babysit::model::policy::Policy;
 use babysit::model::units::Secs;
 use babysit::output::board::{Board, Key};
-use babysit::output::paint::Paint;
 use babysit::output::spark::Point;
-use babysit::output::table::Look;
-use babysit::output::view::{self, Status};
-use common::{NOW, afternoon, fresh, policy};
+use babysit::output::view::Status;
+use common::{NOW, afternoon, fresh, look, policy, within};
 use expect_test::expect;
 
 /// A board, and the screen that it is drawn on.
@@ -30,7 +27,7 @@ impl Desk {
     /// Twelve shards in two families.
     fn afternoon(width: usize, height: usize) -> Desk {
         let (policy, state) = afternoon();
-        let status = view::status(&policy, &state, &figures(&policy, &state), NOW, |_, _| true);
+        let status = common::status(&policy, &state);
         Desk::of(status, width, height)
     }
 
@@ -41,12 +38,9 @@ impl Desk {
 
     /// The whole screen; whatever was pressed, it is filled and nothing reaches beyond it.
     fn lines(&mut self) -> Vec<String> {
-        let look = Look { width: Some(self.width), paint: Paint::OFF, now: NOW };
-        let lines = self.board.render(&self.status, &look, self.height);
+        let lines = self.board.render(&self.status, &look(Some(self.width)), self.height);
         assert_eq!(lines.len(), self.height);
-        for line in &lines {
-            assert!(line.chars().count() <= self.width, "wider than {}: {line}", self.width);
-        }
+        within(self.width, lines.iter().map(String::as_str));
         lines
     }
 
@@ -204,7 +198,7 @@ fn many() -> Status {
         cap: common::dollars(40.0),
         at: NOW,
     });
-    view::status(&policy, &state, &figures(&policy, &state), NOW, |_, _| true)
+    common::status(&policy, &state)
 }
 
 #[test]

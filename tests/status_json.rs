@@ -2,14 +2,12 @@
 
 mod common;
 
-use babysit::cli::figures::figures;
-use babysit::output::view;
-use common::{NOW, afternoon, fresh, policy};
+use common::{afternoon, fresh, policy};
 use serde_json::Value;
 
 fn status(state: &babysit::model::state::State) -> Value {
     let policy = policy();
-    let status = view::status(&policy, state, &figures(&policy, state), NOW, |_, _| true);
+    let status = common::status(&policy, state);
     serde_json::to_value(status).expect("plain data")
 }
 

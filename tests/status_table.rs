@@ -2,26 +2,22 @@
 
 mod common;
 
-use babysit::cli::figures::figures;
 use babysit::model::state::{State, TickOutcome, TickRecord};
 use babysit::model::units::Secs;
 use babysit::output::paint::Paint;
 use babysit::output::table::{Look, render};
-use babysit::output::view;
-use common::{NOW, afternoon, fresh, policy};
+use common::{NOW, afternoon, fresh, look, policy, within};
 use expect_test::{Expect, expect};
 
 fn picture(state: &State, width: Option<usize>) -> String {
     let policy = policy();
-    let status = view::status(&policy, state, &figures(&policy, state), NOW, |_, _| true);
-    render(&status, &Look { width, paint: Paint::OFF, now: NOW })
+    let status = common::status(&policy, state);
+    render(&status, &look(width))
 }
 
 fn check(state: &State, width: usize, want: Expect) {
     let text = picture(state, Some(width));
-    for line in text.lines().filter(|line| !line.starts_with("    ")) {
-        assert!(line.chars().count() <= width, "wider than {width}: {line}");
-    }
+    within(width, text.lines().filter(|line| !line.starts_with("    ")));
     want.assert_eq(&text);
 }
 
@@ -113,12 +109,10 @@ fn twelve_shards_at_120_columns() {
 #[test]
 fn no_line_is_wider_than_the_screen() {
     let (policy, state) = afternoon();
-    let status = view::status(&policy, &state, &figures(&policy, &state), NOW, |_, _| true);
+    let status = common::status(&policy, &state);
     for width in 48..130 {
-        let text = render(&status, &Look { width: Some(width), paint: Paint::OFF, now: NOW });
-        for line in text.lines() {
-            assert!(line.chars().count() <= width, "wider than {width}: {line}");
-        }
+        let text = render(&status, &look(Some(width)));
+        within(width, text.lines());
         // What is never left out.
         assert!(
             text.contains("SHARD") && text.contains("STATE") && text.contains("WHY"),
@@ -251,7 +245,7 @@ fn a_babysitter_that_stopped_is_told() {
 #[test]
 fn colour_changes_no_text() {
     let (policy, state) = afternoon();
-    let status = view::status(&policy, &state, &figures(&policy, &state), NOW, |_, _| true);
+    let status = common::status(&policy, &state);
     let look = |colour| Look { width: Some(100), paint: Paint { colour }, now: NOW };
     let coloured = render(&status, &look(true));
     let codes = regex::Regex::new("\u{1b}\\[[0-9;]*m").expect("a pattern");

@@ -131,7 +131,7 @@ fn charges_of_shards_that_shards_toml_no_longer_names_still_count() {
 fn the_rank_of_a_lab_counts_its_floor_and_its_share_does_not() {
     let (policy, mut state) = two_labs();
     state.labs.entry("KDG".into()).or_default().floor = Usage(900_000_000);
-    let status = view::status(&policy, &state, &figures(&policy, &state), NOW, |_, _| true);
+    let status = common::status(&policy, &state);
     let labs: Vec<(&str, u32)> = status.labs.iter().map(|l| (l.name.as_str(), l.rank)).collect();
     assert_eq!(labs, [("BCG", 1), ("KDG", 2)]);
     assert_eq!(status.labs[1].share, 41_300.0 / 227_150.0);

@@ -4,14 +4,11 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use babysit::cli::figures::figures;
 use babysit::model::id::JobId;
 use babysit::model::policy::{Lane, Policy};
 use babysit::model::reason::Reason;
 use babysit::model::state::{Alike, OwnLane, Slot, State, TickOutcome};
 use babysit::model::units::Secs;
-use babysit::output::paint::Paint;
-use babysit::output::table::Look;
 use babysit::output::{causes, evidence, view, why};
 use common::{NOW, afternoon, dollars};
 use expect_test::expect;
@@ -156,7 +153,7 @@ fn every_reason_has_few_words_and_a_code_of_its_own() {
 #[test]
 fn why_of_a_held_shard_and_of_a_parked_one() {
     let (policy, state) = afternoon();
-    let status = view::status(&policy, &state, &figures(&policy, &state), NOW, |_, _| true);
+    let status = common::status(&policy, &state);
     let mut text = String::new();
     for i in [10, 5] {
         let (shard, record, view) = (&policy.shards[i], &state.shards[i], &status.shards[i]);
@@ -192,9 +189,9 @@ fn why_of_a_held_shard_and_of_a_parked_one() {
 }
 
 fn campaign(policy: &Policy, state: &State) -> (view::Status, Vec<causes::Cause>, String) {
-    let status = view::status(policy, state, &figures(policy, state), NOW, |_, _| true);
+    let status = common::status(policy, state);
     let causes = causes::causes(state, &status, NOW);
-    let look = Look { width: Some(100), paint: Paint::OFF, now: NOW };
+    let look = common::look(Some(100));
     let text = causes::text("oracle-plan", &status, &causes, 3, &look);
     (status, causes, text)
 }

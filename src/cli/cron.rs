@@ -1,7 +1,7 @@
 //! `babysit cron [--install | --remove]`
 
 use crate::model::units::Secs;
-use crate::output::crontab::{json, merged, schedule};
+use crate::output::crontab::{json, schedule};
 
 use super::args::Cron;
 use super::context::Context;
@@ -34,17 +34,13 @@ pub fn run(cx: &Context, asked: &Cron) -> Result<Exit, Stop> {
         cx.talk.aside("babysit: `babysit cron --install` puts this line into your crontab");
         return Ok(Exit::Done);
     }
-    let old = crontab::read(cx)?;
-    let new = merged(&old, project, install.then_some(line.as_str()));
+    let (old, new) = crontab::change(cx, project, install.then_some(line.as_str()))?;
     let did = match (new.text == old, *install) {
         (true, true) => "unchanged",
         (true, false) => "absent",
         (false, true) => "installed",
         (false, false) => "removed",
     };
-    if new.text != old {
-        crontab::write(cx, &new.text)?;
-    }
     let mut text = match did {
         "unchanged" => format!("in your crontab already, as it should be:\n    {line}\n"),
         "absent" => format!("your crontab has no line of babysit's for {project}\n"),

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::output::crontab::Crontab;
+use crate::output::crontab::{Crontab, Merged, gone, merged};
 use crate::slurm::command::{Call, End, Outcome, run};
 use crate::slurm::health::NEEDED;
 use crate::slurm::real::RealSlurm;
+use crate::store::{self, StoreError, Turn};
 
 use super::context::{Campaign, Context};
 use super::exit::{Exit, Stop};
@@ -14,6 +15,9 @@ use super::slurm;
 
 /// crontab(1) reads or writes one small file.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Each time that another program writes between our write and our look is one.
+const TRIES: u32 = 3;
 
 const NO_CRON: &str = "`babysit loop --until-done` in tmux ticks without cron; docs/install.md has \
                        timers of systemd and of Slurm, too";
@@ -56,8 +60,70 @@ pub fn of(
     Ok(crontab)
 }
 
+/// Puts the project's line into the user's crontab, or takes it out; the crontab before, and what became
+/// of it.
+///
+/// crontab(1) knows no change, only the whole: babysits take turns, and what any other program wrote
+/// meanwhile is seen afterwards.
+pub fn change(cx: &Context, project: &str, line: Option<&str>) -> Result<(Vec<u8>, Merged), Stop> {
+    let _turn = turn(cx)?;
+    let first = read(cx)?;
+    let mut old = first.clone();
+    for _ in 0..TRIES {
+        let new = merged(&old, project, line);
+        if new.text == old {
+            let of_first = merged(&first, project, line);
+            return Ok((first, of_first));
+        }
+        write(cx, &new.text)?;
+        let now = read(cx)?;
+        let gone = gone(&new.text, &now);
+        if merged(&now, project, line).text != now {
+            // Somebody else replaced it as a whole, or cron took nothing in.
+            old = now;
+        } else if gone.is_empty() {
+            return Ok((first, new));
+        } else {
+            return Err(lost(&gone));
+        }
+    }
+    Err(failed("crontab -", "it took the lines without a complaint, but does not show them now"))
+}
+
+/// Where there is no place for a lock, or none that can be locked, it goes without: the crontab is looked
+/// at afterwards anyhow.
+fn turn(cx: &Context) -> Result<Option<Turn>, Stop> {
+    let Some(folder) = &cx.surroundings.state_dir else { return Ok(None) };
+    let lock = folder.join("babysit").join("crontab.lock");
+    match store::turn(&lock, PATIENCE) {
+        Ok(turn) => Ok(Some(turn)),
+        Err(StoreError::Busy { holder, .. }) => {
+            let message = format!(
+                "another babysit is changing your crontab: {holder} (lock {}); nothing was changed",
+                lock.display()
+            );
+            Err(Stop::new(Exit::Skipped, "busy", message, Some("try it again then".to_owned())))
+        }
+        Err(error) => {
+            cx.talk.say(&format!(
+                "babysit: let no other babysit change your crontab at the same moment: {error}"
+            ));
+            Ok(None)
+        }
+    }
+}
+
+fn lost(gone: &[String]) -> Stop {
+    let message = format!(
+        "your crontab was changed by another program at the same moment, and has lost these lines:\n    {}",
+        gone.join("\n    ")
+    );
+    let hint = "put them back with `crontab -e`, unless it was you who took them out";
+    Stop::new(Exit::Failed, "crontab", message, Some(hint.to_owned()))
+}
+
 /// The user's crontab; empty where there is none.
-pub fn read(cx: &Context) -> Result<Vec<u8>, Stop> {
+fn read(cx: &Context) -> Result<Vec<u8>, Stop> {
     let outcome = crontab(cx, &["-l"], None)?;
     let said = said(&outcome);
     match outcome.end {
@@ -70,17 +136,13 @@ pub fn read(cx: &Context) -> Result<Vec<u8>, Stop> {
     }
 }
 
-/// Replaces the user's crontab as a whole, and reads it back.
-pub fn write(cx: &Context, text: &[u8]) -> Result<(), Stop> {
+/// Replaces the user's crontab as a whole.
+fn write(cx: &Context, text: &[u8]) -> Result<(), Stop> {
     let outcome = crontab(cx, &["-"], Some(text))?;
-    if outcome.end != End::Code(0) {
-        return Err(failed("crontab -", &said(&outcome)));
+    match outcome.end {
+        End::Code(0) => Ok(()),
+        _ => Err(failed("crontab -", &said(&outcome))),
     }
-    // Some crons put lines of their own on top, so it is looked at from its end.
-    if read(cx)?.ends_with(text) {
-        return Ok(());
-    }
-    Err(failed("crontab -", "it took the lines without a complaint, but does not show them now"))
 }
 
 fn crontab(cx: &Context, words: &[&str], stdin: Option<&[u8]>) -> Result<Outcome, Stop> {

@@ -37,12 +37,21 @@ impl Sink {
         Sink { starts: starts.collect(), ..Sink::default() }
     }
 
-    /// Notes the line of every key of the document.
-    pub fn index(&mut self, prefix: &str, table: &DeTable<'_>) {
+    /// Notes the line of every key of the document, as far as they take no more than `room` bytes: of a
+    /// key that is kilobytes long each one below it would have its own copy.
+    pub fn index(&mut self, table: &DeTable<'_>, room: usize) {
+        let mut room = room;
+        self.index_below("", table, &mut room);
+    }
+
+    fn index_below(&mut self, prefix: &str, table: &DeTable<'_>, room: &mut usize) {
         for (key, value) in table {
+            let length = prefix.len() + 1 + key.get_ref().len();
+            let Some(left) = room.checked_sub(length) else { return };
+            *room = left;
             let path = dotted(prefix, key.get_ref());
             if let DeValue::Table(inner) = value.get_ref() {
-                self.index(&path, inner);
+                self.index_below(&path, inner, room);
             }
             let line = self.line_at(key.span().start);
             self.lines.insert(path, line);

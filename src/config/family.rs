@@ -14,8 +14,8 @@ use super::values::{self, whole};
 use crate::model::policy::{Kin, SubmitMode};
 use crate::model::units::{Money, Secs};
 
-/// Most shards of a family: far beyond any real one, and soon enough to stop a slip of the hand
-/// from filling the memory.
+/// Most shards of a file: far beyond any real one, and soon enough to stop a slip of the hand from
+/// filling the memory.
 const SHARDS_MOST: u32 = 100_000;
 /// Most GPUs of a shard (policy.md section 5).
 const GPUS_MOST: u32 = 8;
@@ -82,10 +82,11 @@ pub(super) fn families(
     base: &Path,
     laned: Laned,
 ) -> Vec<RawFamily> {
+    let mut left = SHARDS_MOST;
     let found: Vec<RawFamily> = top
         .children(sink, "families")
         .into_iter()
-        .map(|(name, value)| family(name, value, sink, base, laned))
+        .map(|(name, value)| family(name, value, sink, base, laned, &mut left))
         .collect();
     let told = sink.faults.iter().any(|f| f.key == "families");
     if found.is_empty() && !told {
@@ -101,9 +102,10 @@ fn family<'a>(
     sink: &mut Sink,
     base: &Path,
     laned: Laned,
+    left: &mut u32,
 ) -> RawFamily {
     let s = Section::of(sink, dotted("families", &name), value, keys::FAMILY);
-    let shards = shard_names(&s, sink);
+    let shards = shard_names(&s, sink, left);
     s.require(sink, "shards", &shards, "write `shards = 4` for s0 to s3, or a list of names");
     let settings = settings(&s, sink, base, laned);
     let overrides = s
@@ -118,7 +120,8 @@ fn family<'a>(
     RawFamily { name, key: s.key, shards, settings, overrides }
 }
 
-fn shard_names(s: &Section<'_>, sink: &mut Sink) -> Field<Vec<String>> {
+/// `left`: how many more the file may have.
+fn shard_names(s: &Section<'_>, sink: &mut Sink, left: &mut u32) -> Field<Vec<String>> {
     match s.value("shards").map(|v| v.get_ref()) {
         Some(DeValue::Array(_)) => {
             let names = s.read_list(sink, "shards", true, values::name);
@@ -129,7 +132,17 @@ fn shard_names(s: &Section<'_>, sink: &mut Sink) -> Field<Vec<String>> {
             names
         }
         Some(DeValue::Integer(_)) => s.read(sink, "shards", |v| {
-            whole(v, 1, SHARDS_MOST).map(|n| (0..n).map(|i| format!("s{i}")).collect())
+            let count = whole(v, 1, SHARDS_MOST)?;
+            let Some(rest) = left.checked_sub(count) else {
+                return values::wrong(
+                    format!(
+                        "makes more than {SHARDS_MOST} shards, with those of the families above"
+                    ),
+                    "correct the numbers, or make two projects of it",
+                );
+            };
+            *left = rest;
+            Ok((0..count).map(|i| format!("s{i}")).collect())
         }),
         Some(_) => s.read(sink, "shards", |v| {
             values::wrong_type(v, "a number or a list of names", "4 or [\"a\", \"b\"]")

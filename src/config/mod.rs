@@ -15,6 +15,7 @@ mod sbatch_args;
 mod scenario;
 mod sections;
 mod shards;
+mod size;
 mod surroundings;
 mod template;
 mod values;
@@ -74,14 +75,10 @@ fn key_of(lines: &BTreeMap<String, usize>, id: &ShardId, name: &str) -> String {
     if lines.contains_key(&own) { own } else { format!("families.{}.{name}", id.family) }
 }
 
-/// Thousands of shards by name are some hundred KiB.
-const MOST_BYTES: u64 = 4 << 20;
-
-/// Words, signs, blanks and line ends, whatever the size. The TOML reader lays them all out before the
-/// tree, and finds a fault at every second byte of a text that is none, at up to 240 bytes each: so this
-/// keeps reading any file below 128 MiB beside eight times its size. Ten thousand shards with two keys of
-/// their own are 220 000.
-const MOST_PARTS: usize = 1 << 19;
+/// Bytes of dotted keys whose lines are remembered: where each shard has a section of its own they are
+/// some four times the file, as `families.find.shard.s00001.` stands before each key.
+const FACTOR: usize = 4;
+const INDEX: usize = 256 << 10;
 
 /// Reads and checks a shards.toml.
 ///
@@ -123,10 +120,8 @@ fn text_of(path: &Path) -> Result<String, Faults> {
     let bytes = read(&absolute(path)?).map_err(|e| {
         whole(path, format!("cannot be read: {e}"), "correct the path or its permissions")
     })?;
-    if bytes.len() as u64 > MOST_BYTES {
-        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let text = format!("is larger than {} MiB, so it is no {name}", MOST_BYTES >> 20);
-        return Err(whole(path, text, "correct the path"));
+    if bytes.len() as u64 > size::MOST_BYTES {
+        return Err(size::too_large(path));
     }
     let text = String::from_utf8(bytes).map_err(|e| {
         let before = e.as_bytes().get(..e.utf8_error().valid_up_to()).unwrap_or_default();
@@ -135,17 +130,8 @@ fn text_of(path: &Path) -> Result<String, Faults> {
         faults.faults.iter_mut().for_each(|f| f.line = Some(line));
         faults
     })?;
-    if text.len() > MOST_PARTS && parts(&text) > MOST_PARTS {
-        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let said = format!("has more than {MOST_PARTS} words and signs, so it is no {name}");
-        return Err(whole(path, said, "correct the path; or name many shards by `shards = N`"));
-    }
+    size::fits(path, &text)?;
     Ok(text)
-}
-
-/// Of a document, as far as they are counted; nothing is kept of them.
-fn parts(text: &str) -> usize {
-    toml_parser::Source::new(text).lex().take(MOST_PARTS + 1).count()
 }
 
 /// What `read` makes of the document, or every fault of it.
@@ -155,10 +141,10 @@ fn parsed<T>(
     read: impl FnOnce(&DeTable<'_>, &mut Sink) -> T,
 ) -> Result<(T, Sink), Faults> {
     let mut sink = Sink::new(text);
-    let (table, errors) = match text.len() > MOST_PARTS {
-        false => DeTable::parse_recoverable(text),
+    let (table, errors) = match size::is_small(text) {
+        true => DeTable::parse_recoverable(text),
         // Its faults may be as many as its bytes; the first has to do.
-        true => match DeTable::parse(text) {
+        false => match DeTable::parse(text) {
             Ok(table) => (table, Vec::new()),
             Err(first) => (Spanned::new(0..0, DeTable::new()), vec![first]),
         },
@@ -166,7 +152,7 @@ fn parsed<T>(
     if !errors.is_empty() {
         return Err(Faults::new(path, syntax(text, &sink, &errors)));
     }
-    sink.index("", table.get_ref());
+    sink.index(table.get_ref(), INDEX + FACTOR * text.len());
     let value = read(table.get_ref(), &mut sink);
     if !sink.faults.is_empty() {
         return Err(Faults::new(path, sink.all_faults()));
@@ -178,9 +164,9 @@ fn parsed<T>(
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let file = std::fs::File::open(path)?;
     // A buffer that grows by doubling could be twice the file.
-    let length = file.metadata()?.len().min(MOST_BYTES);
+    let length = file.metadata()?.len().min(size::MOST_BYTES);
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    file.take(size::MOST_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

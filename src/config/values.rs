@@ -38,6 +38,9 @@ pub(super) fn wrong_type<T>(value: &DeValue<'_>, wanted: &str, example: &str) ->
     wrong(format!("is {}, not {wanted}", shown(value)), format!("write it like {example}"))
 }
 
+/// Of one text, in bytes: no command line is longer, and each shard has its own copy.
+const TEXT_MOST: usize = 16 << 10;
+
 pub(super) fn text(value: &DeValue<'_>) -> Parsed<String> {
     match value {
         DeValue::String(s) if s.trim().is_empty() => {
@@ -45,6 +48,9 @@ pub(super) fn text(value: &DeValue<'_>) -> Parsed<String> {
         }
         // No path, argument or environment value can carry one to another process.
         DeValue::String(s) if s.contains('\0') => wrong("holds a NUL character", "take it out"),
+        DeValue::String(s) if s.len() > TEXT_MOST => {
+            wrong(format!("is longer than {TEXT_MOST} bytes"), "put what is in it into a script")
+        }
         DeValue::String(s) => Ok(s.as_ref().to_owned()),
         other => wrong_type(other, "a text", "\"...\", in quotes"),
     }
@@ -383,6 +389,14 @@ mod tests {
         bad("\"--wrap=x\"", "not a time limit");
         bad("\"00:00:00\"", "no time at all");
         bad("120", "in quotes");
+    }
+
+    #[test]
+    fn a_text_is_no_longer_than_any_command_line() {
+        let of = |length: usize| parsed(&format!("{:?}", "x".repeat(length)), text);
+        assert_eq!(of(TEXT_MOST).map(|text| text.len()), Ok(TEXT_MOST));
+        let message = of(TEXT_MOST + 1).expect_err("too long");
+        assert!(message.contains("longer than 16384 bytes; put what is in it"), "{message}");
     }
 
     #[test]

@@ -49,11 +49,14 @@ pub fn act(
                 said.answers.push((at, asked));
             }
             Action::FreeRows(free) => {
-                // The next cycle reads the claims again, and asks again for what is still there.
-                if let Err(error) = hands.checkpoint.free_rows(free) {
-                    let why = format!("its rows could not be given back: {error:#}");
-                    let what = What::MeasureFailed { why };
-                    events.push(Event { at: hands.now, shard: Some(free.id.clone()), what });
+                match hands.checkpoint.free_rows(free) {
+                    Ok(()) => apply::freed(state, free),
+                    // The next cycle reads the claims again, and asks again for what is still there.
+                    Err(error) => {
+                        let why = format!("its rows could not be given back: {error:#}");
+                        let what = What::MeasureFailed { why };
+                        events.push(Event { at: hands.now, shard: Some(free.id.clone()), what });
+                    }
                 }
             }
             Action::Submit(submit) => match stop.holds(state, submit) {

@@ -284,9 +284,11 @@ fn intend(hands: &mut Hands<'_>, state: &mut State, plan: &Plan) -> Result<bool,
                 apply::begin_keeping_off(state, nodes, jobs);
                 effects = true;
             }
-            Action::Cancel { .. } | Action::StopBackfill { .. } | Action::FreeRows(_) => {
+            Action::FreeRows(free) => {
+                apply::begin_freeing(state, free);
                 effects = true;
             }
+            Action::Cancel { .. } | Action::StopBackfill { .. } => effects = true,
             Action::Update { .. } => {}
         }
     }

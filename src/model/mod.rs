@@ -14,6 +14,7 @@ pub mod policy;
 pub mod reason;
 pub mod request;
 pub mod rows;
+pub mod rules;
 pub mod shards;
 pub mod split;
 pub mod state;

@@ -4,9 +4,11 @@
 use std::collections::BTreeSet;
 
 use super::format::{count, cut};
+use super::heading::head;
 use super::paint::Tone;
 use super::steps::steps;
-use super::table::{Look, head, rate_line, shard_lines, sorted, total_lines};
+use super::table::{Look, shard_lines, sorted};
+use super::totals::{rate_line, total_lines};
 use super::view::{ShardView, Status};
 use super::word::Word;
 

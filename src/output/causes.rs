@@ -11,10 +11,11 @@ use crate::model::units::Time;
 
 use super::around;
 use super::format::{ago, count, one_line, rate, secs, span};
+use super::heading::DEAD_AFTER;
 use super::layout::wrap;
 use super::paint::Tone;
 use super::steps::steps;
-use super::table::{DEAD_AFTER, Look};
+use super::table::Look;
 use super::view::{ShardView, Status};
 use super::why;
 use super::word::Word;

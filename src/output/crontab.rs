@@ -120,6 +120,26 @@ pub fn merged(crontab: &[u8], project: &str, line: Option<&str>) -> Merged {
     merged
 }
 
+/// Active lines that are there no more, or fewer times.
+pub fn gone(before: &[u8], now: &[u8]) -> Vec<String> {
+    let lines = |crontab: &[u8]| -> Vec<String> {
+        let text = String::from_utf8_lossy(crontab);
+        let lines = text.lines().map(str::trim);
+        // Some crons write comments of their own anew.
+        lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
+    };
+    let mut left = lines(now);
+    let mut gone = lines(before);
+    gone.retain(|line| match left.iter().position(|other| other == line) {
+        Some(at) => {
+            left.swap_remove(at);
+            false
+        }
+        None => true,
+    });
+    gone
+}
+
 /// What was done: `installed`, `unchanged`, `removed`, `absent`, or `shown`.
 pub fn json(line: &str, did: &str, before: &[String]) -> Value {
     json!({ "schema": SCHEMA, "line": line, "did": did, "before": before })
@@ -181,6 +201,17 @@ mod tests {
         check(5 * 3600, None);
         check(86_400, Some("0 0 * * *"));
         check(0, None);
+    }
+
+    #[test]
+    fn lines_that_are_gone_are_found() {
+        let check = |before: &str, now: &str, expected: &[&str]| {
+            assert_eq!(gone(before.as_bytes(), now.as_bytes()), expected, "{before:?} {now:?}");
+        };
+        check("a\nb\n", "b\na", &[]);
+        check("a\nb\na\n", "# new\na\nb\n", &["a"]);
+        check("# dated 1\n\na \n", "# dated 2\na\n", &[]);
+        check("a\nb\n", "", &["a", "b"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::model::units::{Secs, Time};
 
 use super::breaker;
 use super::event::{Event, What};
-use super::plan::{Action, Plan, Purpose, Submit, Target};
+use super::plan::{Action, FreeRows, Plan, Purpose, Submit, Target};
 use super::roster::lane_of;
 
 /// A move that Slurm denied and did not make is not asked for again before this.
@@ -33,6 +33,23 @@ pub fn begin(state: &mut State, submit: &Submit) {
 pub fn begin_keeping_off(state: &mut State, nodes: &[String], jobs: &[Target]) {
     for target in jobs {
         state.shards[target.shard].kept_off = KeptOff { nodes: nodes.to_vec(), told: false };
+    }
+}
+
+/// Before rows are given back: until that is done they are begun, so that a cycle that is killed in
+/// between leaves a record that asks for another look.
+pub fn begin_freeing(state: &mut State, free: &FreeRows) {
+    if let Some(record) = state.shards.iter_mut().find(|record| record.id == free.id) {
+        let begun = &mut record.progress.begun;
+        *begun = begun.saturating_add(free.rows.len() as u32);
+    }
+}
+
+/// They were given back.
+pub fn freed(state: &mut State, free: &FreeRows) {
+    if let Some(record) = state.shards.iter_mut().find(|record| record.id == free.id) {
+        let begun = &mut record.progress.begun;
+        *begun = begun.saturating_sub(free.rows.len() as u32);
     }
 }
 

@@ -270,7 +270,7 @@ fn place(moment: &Moment<'_>, state: &mut State, census: &Census, plan: &mut Pla
         let anew = queue::queue(policy, state, &census.placed);
         (queue, refused) = dispatch::fitting(moment, state, anew, &placements);
     }
-    let foresight = Foresight::new(policy, state, cluster, census, &placements, now);
+    let foresight = Foresight::new(moment, state, census, &placements);
     let Dispatch { starts, mut waits } =
         dispatch::dispatch(moment, state, &queue, &mut placements, foresight, &mut plan.events);
     waits.extend(refused);

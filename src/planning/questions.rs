@@ -109,8 +109,10 @@ pub fn questions(
         {
             asked.logs.push((i, *job));
         }
+        // Rows that are begun while nobody works on it.
+        let to_give_back = record.progress.begun > 0 && !finished;
         match policy.shards[i].helps {
-            None if measure || claim.is_some() => asked.measure.push(i),
+            None if measure || claim.is_some() || to_give_back => asked.measure.push(i),
             None => {}
             // Its rows are its shard's, whose files tell of both.
             Some(helped) if record.slot != Slot::Free && !asked.measure.contains(&helped) => {

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 
 use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;
-use crate::model::observation::Cluster;
 use crate::model::policy::{Policy, Reserve, ReserveAt};
 use crate::model::state::{Live, State};
 use crate::model::units::{Secs, Time};
@@ -16,6 +15,7 @@ use crate::model::units::{Secs, Time};
 use super::census::Census;
 use super::lpt::Lpt;
 use super::placement::{Placement, about_to_start};
+use super::submit::Moment;
 
 /// A job whose end is not known, or is overdue, may end in any moment: whoever waits for its GPUs
 /// has them kept, as a mark would.
@@ -46,15 +46,14 @@ pub struct Foresight {
 
 impl Foresight {
     pub fn new(
-        policy: &Policy,
+        moment: &Moment<'_>,
         state: &State,
-        cluster: &Cluster,
         census: &Census,
         placements: &[Placement],
-        now: Time,
     ) -> Foresight {
-        let look = || Some(Shadow::new(policy, state, cluster, census, placements, now));
-        match (policy.rules.place.reserve, policy.rules.place.reserve_at) {
+        let look = || Some(Shadow::new(moment, state, census, placements));
+        let rules = &moment.policy.rules.place;
+        match (rules.reserve, rules.reserve_at) {
             (Reserve::Shadow, _) => Foresight { shadow: look(), ends: None },
             (Reserve::Mark, ReserveAt::Earliest) => Foresight { shadow: None, ends: look() },
             (Reserve::Mark, ReserveAt::Best) | (Reserve::Never, _) => Foresight::default(),
@@ -64,13 +63,12 @@ impl Foresight {
 
 impl Shadow {
     fn new(
-        policy: &Policy,
+        moment: &Moment<'_>,
         state: &State,
-        cluster: &Cluster,
         census: &Census,
         placements: &[Placement],
-        now: Time,
     ) -> Shadow {
+        let Moment { policy, cluster, now, .. } = *moment;
         let lengths = lengths(policy, state);
         let mut ends: Vec<Vec<(Time, u32)>> = vec![Vec::new(); placements.len()];
         let ours = ours(state);

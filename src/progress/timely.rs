@@ -266,6 +266,15 @@ mod tests {
         }
     }
 
+    fn dead(
+        at: &'static str,
+        never: Receiver<()>,
+        within: Duration,
+        behind: &mut Behind,
+    ) -> Timely {
+        Timely::new(Dead { at, never }, within, behind).expect("a thread")
+    }
+
     fn shards(count: usize) -> Vec<Shard> {
         let rows = |n| RowsIn::Glob(format!("/runs/s{n}/*"));
         let shard = |n| super::super::tests::shard(&format!("s{n}"), rows(n), None);
@@ -275,12 +284,7 @@ mod tests {
     #[test]
     fn a_dead_file_system_is_a_gap_of_the_shards_behind_it() {
         let (keep_alive, never) = channel();
-        let mut files = Timely::new(
-            Dead { at: "s1", never },
-            Duration::from_millis(60),
-            &mut Behind::default(),
-        )
-        .expect("a thread");
+        let mut files = dead("s1", never, Duration::from_millis(60), &mut Behind::default());
         let shards = shards(3);
         let readings = files.measure(&shards.iter().collect::<Vec<_>>(), 0);
         let kinds: Vec<_> =
@@ -299,7 +303,7 @@ mod tests {
         let shards = shards(3);
         let shards: Vec<&Shard> = shards.iter().collect();
         let cycle = |at: &'static str, never, within, behind: &mut Behind| {
-            let mut files = Timely::new(Dead { at, never }, within, behind).expect("a thread");
+            let mut files = dead(at, never, within, behind);
             let read: Vec<bool> = files.measure(&shards, 0).iter().map(Result::is_ok).collect();
             files.leave(behind);
             (read, behind.0.len())
@@ -328,8 +332,7 @@ mod tests {
             let (sender, never) = channel();
             alive.push(sender);
             let at = Box::leak(shard.id.shard.clone().into_boxed_str());
-            let mut files = Timely::new(Dead { at, never }, Duration::from_millis(5), &mut behind)
-                .expect("a thread");
+            let mut files = dead(at, never, Duration::from_millis(5), &mut behind);
             assert!(files.measure(&[shard], 0)[0].is_err());
             files.leave(&mut behind);
             hanging.push(behind.0.len());
@@ -378,12 +381,7 @@ mod tests {
     #[test]
     fn one_that_answers_is_asked_on() {
         let (_, never) = channel();
-        let mut files = Timely::new(
-            Dead { at: "none", never },
-            Duration::from_secs(600),
-            &mut Behind::default(),
-        )
-        .expect("a thread");
+        let mut files = dead("none", never, Duration::from_secs(600), &mut Behind::default());
         let shards = shards(2);
         let readings = files.measure(&shards.iter().collect::<Vec<_>>(), 0);
         assert!(readings.iter().all(|reading| reading.as_ref().is_ok_and(|m| m.rows == 7)));

@@ -135,18 +135,8 @@ impl RealSlurm {
         std::iter::once(program).chain(arguments).collect()
     }
 
+    /// `by` runs the command.
     fn call(
-        &self,
-        name: &'static str,
-        arguments: Vec<String>,
-        env: &[(String, String)],
-        stdin: Option<&[u8]>,
-        deadline: Duration,
-    ) -> Result<Outcome, NotFound> {
-        self.call_by(name, arguments, env, stdin, deadline, run)
-    }
-
-    fn call_by(
         &self,
         name: &'static str,
         arguments: Vec<String>,
@@ -187,7 +177,7 @@ impl RealSlurm {
         }));
         let source = render(&shown);
         let env = self.environment.of_reading(self.bin_dir.as_deref());
-        let outcome = self.call_by(name, arguments, &env, None, self.timeout, by);
+        let outcome = self.call(name, arguments, &env, None, self.timeout, by);
         Ok((error::reading(&source, outcome)?, source))
     }
 
@@ -214,14 +204,15 @@ impl RealSlurm {
         // All calls are made, whatever the first one says: they concern other jobs.
         let faults: Vec<String> = calls
             .filter_map(|arguments| {
-                let run = self.call(
+                let ran = self.call(
                     name,
                     arguments,
                     &self.environment.of_reading(self.bin_dir.as_deref()),
                     None,
                     self.timeout,
+                    run,
                 );
-                error::asked(name, &run).err()
+                error::asked(name, &ran).err()
             })
             .collect();
         match faults.into_iter().next() {
@@ -349,8 +340,8 @@ impl Slurm for RealSlurm {
         let script = sbatch::script(request);
         let stdin = script.as_ref().map(String::as_bytes);
         let env = self.environment.of_sbatch(self.bin_dir.as_deref(), request);
-        let run = self.call("sbatch", arguments, &env, stdin, self.timeout);
-        Ok(match sbatch::parse_dry(source, run)? {
+        let ran = self.call("sbatch", arguments, &env, stdin, self.timeout, run);
+        Ok(match sbatch::parse_dry(source, ran)? {
             Ok(()) => (true, version),
             Err(words) => (false, format!("{version}: {words}")),
         })
@@ -377,7 +368,7 @@ impl Slurm for RealSlurm {
         let stdin = script.as_ref().map(String::as_bytes);
         let deadline = self.timeout.max(SBATCH_TIMEOUT);
         let env = self.environment.of_sbatch(self.bin_dir.as_deref(), request);
-        sbatch::parse(&self.call("sbatch", arguments, &env, stdin, deadline))
+        sbatch::parse(&self.call("sbatch", arguments, &env, stdin, deadline, run))
     }
 
     fn update(&mut self, jobs: &[JobId], change: &Change) -> Asked {

@@ -223,6 +223,21 @@ pub fn publish(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     file::publish(path, bytes)
 }
 
+/// Held by one babysit at a time, on what is no state; dropping it lets the next one in.
+#[derive(Debug)]
+pub struct Turn {
+    _lock: lock::Held,
+}
+
+/// Waits for its turn about `wait` at most. Makes the folder of the lock where there is none.
+///
+/// # Errors
+/// `Busy`: it is still another one's. Any other: nothing can be locked there.
+pub fn turn(lock: &Path, wait: Duration) -> Result<Turn, StoreError> {
+    file::make_folder(file::folder_of(lock))?;
+    Ok(Turn { _lock: lock::take(lock, wait)? })
+}
+
 /// The store while its lock is held; dropping it gives the lock back.
 #[derive(Debug)]
 pub struct Locked {

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use babysit::cli::figures::figures;
 use babysit::model::cluster::{EndWord, JobState};
 use babysit::model::id::{JobId, ShardId, Token};
 use babysit::model::policy::*;
@@ -10,6 +11,9 @@ use babysit::model::reason::Reason;
 use babysit::model::request::Request;
 use babysit::model::state::*;
 use babysit::model::units::{Money, Secs, Tflops, Time};
+use babysit::output::paint::Paint;
+use babysit::output::table::Look;
+use babysit::output::view::{self, Status};
 
 pub const NOW: Time = Time(1_762_095_600); // 2025-11-02T15:00:00Z
 
@@ -204,4 +208,22 @@ pub fn afternoon() -> (Policy, State) {
         last_ok: Some(NOW - Secs(40)),
     });
     (policy, state)
+}
+
+/// Every shard of it, now.
+pub fn status(policy: &Policy, state: &State) -> Status {
+    view::status(policy, state, &figures(policy, state), NOW, |_, _| true)
+}
+
+/// Now, in black and white.
+pub fn look(width: Option<usize>) -> Look {
+    Look { width, paint: Paint::OFF, now: NOW }
+}
+
+/// No line is wider.
+#[track_caller]
+pub fn within<'a>(width: usize, lines: impl IntoIterator<Item = &'a str>) {
+    for line in lines {
+        assert!(line.chars().count() <= width, "wider than {width}: {line}");
+    }
 }

@@ -266,6 +266,7 @@ impl Trial {
                 let more = more || report.plan.actions.iter().any(stops);
                 // Looking once more for what is missing is a step of its own.
                 let more = more || self.world.state.shards.iter().any(rules::is_looked_for);
+                let more = more || rules::reorders(&self.world, &report);
                 // A job that has just come into own is put in order there once its priority is seen.
                 let order = |action: &&Action| {
                     !matches!(action, Action::Update { purpose: Purpose::Order, .. })
@@ -331,6 +332,7 @@ pub fn campaign(name: &str, seeds: std::ops::Range<u64>, weather: Weather, at_le
     });
     let usual = wish.is_none();
     let (mut ticks, mut cut) = (0, 0);
+    let (mut seeds_run, mut shards, mut jobs, mut charged) = (0, 0, 0, 0);
     let mut told: BTreeMap<String, u32> = BTreeMap::new();
     for seed in wish.unwrap_or(seeds) {
         let mut trial = Trial::new(seed, weather);
@@ -350,8 +352,18 @@ pub fn campaign(name: &str, seeds: std::ops::Range<u64>, weather: Weather, at_le
         }
         ticks += trial.ticks;
         cut += trial.cut;
+        seeds_run += 1;
+        let World { state, cluster, .. } = &trial.world;
+        shards += state.shards.len();
+        jobs += cluster.history().iter().filter(|job| job.comment.starts_with("babysit:")).count();
+        charged += state.shards.iter().map(|record| record.ran.0).sum::<u64>();
     }
     println!("{name}: {ticks} ticks, {cut} of them cut; {told:?}");
+    // Each run has been asked so, or would have panicked.
+    println!(
+        "{name}: {seeds_run} seeds; duplicates: 0 of {jobs} jobs; rows done twice: 0; shards: all {shards} \
+         done or cancelled; charges: {charged} GPU-seconds, each as its run"
+    );
     if usual {
         // A campaign in which nothing of this happened would prove nothing.
         for word in [

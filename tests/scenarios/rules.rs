@@ -8,7 +8,7 @@ use babysit::model::cluster::JobState;
 use babysit::model::policy::{Policy, R3, Reserve, Shard, SubmitMode};
 use babysit::model::reason::Reason;
 use babysit::model::state::{Attempt, Gate, Pin, Reservation, ShardRecord, Slot, State};
-use babysit::planning::event::What;
+use babysit::planning::event::{Event, What};
 use babysit::planning::plan::Action;
 use babysit::sim::{Cluster, Controller, Rows};
 use babysit::slurm::{Scope, Slurm};
@@ -150,7 +150,8 @@ pub fn after_tick(world: &World, before: &Seen, report: &Report) {
     let spots = spots(&world.policy, &world.state, before, &started);
     reservations(world, &spots, &started, cut(report));
     // With shadows an idle GPU may be left to somebody ahead: `shadows.rs` says when.
-    if !cut(report) && world.policy.rules.place.reserve == Reserve::Mark {
+    let marks = world.policy.rules.place.reserve == Reserve::Mark;
+    if !cut(report) && marks && !reorders(world, report) {
         queue_rule(world, &spots, &started);
     }
     reasons(&world.policy, &world.state);
@@ -164,6 +165,14 @@ pub fn cut(report: &Report) -> bool {
             What::OutcomeUnknown { .. } | What::SubmitPaused { .. } | What::SubmitRefused { .. }
         )
     })
+}
+
+/// Rank 1 drew the last GPU of a soft reservation, which was charged in the middle of the dispatch: the
+/// order of the labs is another one now than that which the cycle went by.
+pub fn reorders(world: &World, report: &Report) -> bool {
+    let released =
+        |event: &Event| matches!(event.what, What::ReservationReleased { gpu_seconds: 1.., .. });
+    world.policy.rules.place.r3 == R3::Soft && report.events.iter().any(released)
 }
 
 /// Its submission, or the end of its job, is not known yet, or its log is read in the next cycle.
@@ -228,6 +237,12 @@ fn queue_rule(world: &World, spots: &[Spot], started: &Started) {
                 .filter(|reservation| reservation.pin == spot.pin)
                 .map(|reservation| reservation.gpus)
                 .sum();
+            // A soft reservation outlasts its holder's rank: who came later has started on his own.
+            let soft = policy.rules.place.r3 == R3::Soft;
+            let later = order[place + 1..].iter().filter(|j| soft && started.contains_key(j));
+            let owed = later.flat_map(|j| &state.shards[*j].owed).filter(|owed| owed.started);
+            let own = owed.filter(|owed| owed.reservation.pin == spot.pin);
+            let kept = kept + own.map(|owed| owed.reservation.gpus).sum::<u32>();
             let could_have = spot.idle.saturating_sub(gpus_given + kept);
             let cpus = shard.cpus.is_none_or(|want| spot.cpus_idle >= want + cpus_given);
             assert!(

@@ -26,7 +26,9 @@ impl Lab {
     fn cron(&self, words: &[&str], code: i32) -> (String, String) {
         let path = format!("{}:/usr/bin:/bin", self.at("bin").display());
         let words = [&["cron"], words].concat();
-        let output = self.command(&words).env("PATH", path).output().expect("it ran");
+        let mut command = self.command(&words);
+        command.env("PATH", path).env("HOME", self.dir.path());
+        let output = command.output().expect("it ran");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(code), "{out}{err}");
@@ -111,6 +113,53 @@ fn a_crontab_that_cannot_be_read_is_never_replaced() {
     // It says that it did, and did not.
     lab.program("crontab", "[ \"$1\" = -l ] && exec echo '5 4 * * * mine'; cat >/dev/null");
     has(&lab.cron(&["--install"], 1).1, "does not show them");
+}
+
+/// Of programs that read the crontab and write it back, each as a whole, the later one undoes the
+/// earlier: babysits take turns.
+#[test]
+fn of_two_babysits_that_change_the_crontab_at_once_none_undoes_the_other() {
+    let lab = Lab::with_crontab(Some("5 4 * * * mine\n"));
+    let slow = CRONTAB.replace("exec cat \"$table\"", "cat \"$table\" && sleep 0.7 && exit 0");
+    assert_ne!(slow, CRONTAB);
+    lab.program("crontab", &slow);
+    let other = lab.read("shards.toml").replace("oracle-plan", "other");
+    lab.write("other.toml", &other);
+    let others = &["--config", "other.toml"];
+    let both = |word: &str| {
+        std::thread::scope(|scope| {
+            scope.spawn(|| lab.cron(&[word], 0));
+            scope.spawn(|| lab.cron(&[&[word], &others[..]].concat(), 0));
+        });
+        lab.read("bin/table")
+    };
+    let table = both("--install");
+    for end in ["mine\n", "# babysit cron: oracle-plan\n", "# babysit cron: other\n"] {
+        has(&table, end);
+    }
+    assert_eq!(table.lines().count(), 3);
+    assert_eq!(both("--remove"), "5 4 * * * mine\n");
+}
+
+#[test]
+fn another_program_that_writes_the_crontab_meanwhile_is_seen() {
+    let lab = Lab::with_crontab(Some("5 4 * * * mine\n"));
+    // Somebody's edit of the crontab as it was lands on top of ours, once: it is done again.
+    let once = r#"[ "$1" = - ] && [ ! -f "$(dirname "$0")/once" ] && cat >"$(dirname "$0")/once" && {
+      echo '1 1 * * * new' >>"$(dirname "$0")/table"; exit 0; }"#;
+    lab.program("crontab", &format!("{once}\n{CRONTAB}"));
+    has(&lab.cron(&["--install"], 0).0, "installed in your crontab");
+    let table = lab.read("bin/table");
+    assert!(table.starts_with("5 4 * * * mine\n1 1 * * * new\n* * * * * "), "{table}");
+    assert_eq!(table.lines().count(), 3);
+
+    // Or it takes lines out that we have just written back.
+    lab.cron(&["--remove"], 0);
+    let drops = r#"[ "$1" = - ] && { grep -v mine >"$(dirname "$0")/table"; exit 0; }"#;
+    lab.program("crontab", &format!("{drops}\n{CRONTAB}"));
+    let (_, err) = lab.cron(&["--install"], 1);
+    has(&err, "has lost these lines:\n    5 4 * * * mine");
+    has(&err, "crontab -e");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::model::state::State;
 use crate::model::units::{Money, Time};
 use crate::output::forecast::Forecast;
 use crate::output::format::{ago, day_and_minute, dollars, secs, span};
-use crate::output::table::is_overdue;
+use crate::output::heading::is_overdue;
 use crate::output::view::{Status, Totals};
 
 use super::axis::Axis;

@@ -3,8 +3,8 @@
 use crate::model::units::Time;
 use crate::output::forecast::Forecast;
 use crate::output::format::{count, rate, secs, short_day, span};
+use crate::output::heading::is_overdue;
 use crate::output::steps::steps;
-use crate::output::table::is_overdue;
 use crate::output::view::{Status, Totals};
 
 use super::super::markup::{El, el};
