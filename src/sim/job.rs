@@ -1,6 +1,7 @@
 //! One job of the simulated cluster, from sbatch to the end, with every run it had.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 
 use super::ask::Ask;
 use super::hardware::Taken;
@@ -49,6 +50,31 @@ pub(super) enum Phase {
     Over,
 }
 
+/// Every job ever, by id. Whoever takes one to change it leaves a mark on it, so that squeue knows the
+/// lines that it need not write anew.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Jobs(Vec<Job>);
+
+impl Jobs {
+    pub fn get_mut(&mut self, place: usize) -> Option<&mut Job> {
+        let job = self.0.get_mut(place)?;
+        job.mark += 1;
+        Some(job)
+    }
+
+    pub fn push(&mut self, job: Job) {
+        self.0.push(job);
+    }
+}
+
+impl Deref for Jobs {
+    type Target = [Job];
+
+    fn deref(&self) -> &[Job] {
+        &self.0
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     pub id: JobId,
@@ -87,6 +113,8 @@ pub struct Job {
     pub(super) turn: u32,
     /// How the present run will end by itself.
     pub(super) outcome: (EndWord, Cow<'static, str>),
+    /// How often it was changed, or taken to be.
+    pub(super) mark: u32,
 }
 
 impl Job {
@@ -121,16 +149,9 @@ impl Job {
         self.stays.last().filter(|_| self.is_over())
     }
 
-    /// A line of squeue. `line` is an empty one, or the same job's from an earlier look: then what a
-    /// job never changes is in it already.
-    pub(super) fn show(
-        &self,
-        line: &mut QueueJob,
-        qos: &str,
-        partition: &str,
-        node: &str,
-        priority: u64,
-    ) {
+    /// A line of squeue, but for the priority. `line` is an empty one, some job's that is gone, or the
+    /// same job's from an earlier look: then what a job never changes is in it already.
+    pub(super) fn show(&self, line: &mut QueueJob, qos: &str, partition: &str, node: &str) {
         if line.id != self.id || line.user.is_empty() {
             line.id = self.id;
             line.uid = self.uid;
@@ -159,7 +180,6 @@ impl Job {
             Some(stay) => Some(stay.ended),
             None => self.started().zip(self.time_limit).map(|(start, limit)| start + limit),
         };
-        line.priority = Some(priority);
         line.nice = self.nice;
         let node = match (&self.phase, over.and_then(|stay| stay.node.as_deref())) {
             (Phase::Running(_), _) => Some(node),
