@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::engine::{Outcome as TickOutcome, Report};
 use crate::model::observation::{Cluster as Seen, Measured};
-use crate::model::policy::{OwnShare, Rules, Shard};
+use crate::model::policy::{OwnShare, Rules};
 use crate::model::request::Submitted;
 use crate::model::state::ShardRecord;
 use crate::model::units::{Secs, Time};
@@ -142,8 +142,8 @@ fn go_through(
 /// Knows cycles in which there is nothing to decide.
 struct Quiet {
     me: u32,
-    /// By shard of the policy: its table.
-    tables: Vec<Option<usize>>,
+    /// By shard of the policy: until when its files say what they said when they were last read.
+    same_until: Vec<Time>,
     /// The count of changes of our jobs, as the last cycle saw them. What is decided about shards that
     /// are all with Slurm depends on their own jobs, and on how much of own others have or wait for,
     /// where its room is asked for. Nodes only matter to what is submitted.
@@ -155,10 +155,8 @@ struct Quiet {
 
 impl Quiet {
     fn new(world: &mut World) -> Quiet {
-        let table = |shard: &Shard| world.cluster.work.index_of_shard(&shard.id);
-        let tables = world.policy.shards.iter().map(table).collect();
         let me = world.cluster.uid_of(ME);
-        Quiet { me, tables, changes: 0, since: None, rest: None }
+        Quiet { me, same_until: Vec::new(), changes: 0, since: None, rest: None }
     }
 
     /// Where our share of own is what others leave on average, each of their jobs counts.
@@ -203,14 +201,24 @@ impl Quiet {
         // The state is as that cycle left it; only now does anybody ask.
         if let Some(since) = self.since.take() {
             self.rest = quiet::rest(&world.policy, &world.state, self.me, since);
+            // What is running may be another run since.
+            self.same_until.clear();
+            self.same_until.resize(world.policy.shards.len(), since);
         }
         let Some(rest) = &mut self.rest else { return false };
-        let others = world.cluster.gpus_of_others(self.me);
         let now = world.now();
-        let World { policy, state, cluster, .. } = world;
-        let read = |i: usize| match policy.shards.get(i).zip(self.tables.get(i)) {
-            Some((shard, table)) => Ok(read_at(&cluster.work, *table, shard, now)),
-            None => Ok(Measured::default()),
+        let World { policy, state, cluster, tables, .. } = world;
+        let others = || cluster.gpus_of_others(self.me);
+        let read = |i: usize| {
+            let shard = policy.shards.get(i).zip(tables.get(i));
+            let Some(((shard, table), until)) = shard.zip(self.same_until.get_mut(i)) else {
+                return Some(Ok(Measured::default()));
+            };
+            if now < *until {
+                return None;
+            }
+            *until = table.map_or(now, |table| cluster.work.same_until(table, now));
+            Some(Ok(read_at(&cluster.work, *table, shard, now)))
         };
         quiet::stays_at_rest(policy, state, rest, others, read, now)
     }
@@ -255,6 +263,7 @@ fn world(
     let rules = Rules { lanes: method.rules, ..Rules::default() };
     let policy = setting.policy(&order(setting.work.len(), seed), rules, park, method.split);
     let mut world = World::new(policy, cluster, ME, seed);
+    world.look_up();
     world.unread = true;
     Ok(world)
 }
