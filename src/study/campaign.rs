@@ -16,8 +16,8 @@ use crate::planning::submit::{self, Moment, Way};
 use crate::sim::{Cluster, Command, Event, Fault, Faults, Rng, Stranger};
 use crate::slurm::Slurm;
 
-use super::bound::bound;
 use super::conserved;
+use super::luck::Luck;
 use super::measures::{Measures, measure};
 use super::method::Method;
 use super::path::Path;
@@ -51,21 +51,22 @@ pub struct Ran {
 /// of babysit, never of the setting.
 pub fn run(setting: &Setting, method: &Method, seed: u64) -> Result<Ran, String> {
     let never = AtomicBool::new(false);
-    let ran = run_until(setting, method, seed, &never)?;
+    let ran = run_with(setting, method, &Luck::of(setting, seed), &never)?;
     ran.ok_or_else(|| format!("seed {seed}, {}: broken off", method.name))
 }
 
-/// The same; `None`: it was broken off, since `stop` was set by then.
+/// The same for who has the luck of this setting and a seed already; `None`: it was broken off, since
+/// `stop` was set by then.
 ///
 /// # Errors
 /// As of `run`.
-pub fn run_until(
+pub fn run_with(
     setting: &Setting,
     method: &Method,
-    seed: u64,
+    luck: &Luck,
     stop: &AtomicBool,
 ) -> Result<Option<Ran>, String> {
-    Ok(go(setting, method, seed, stop)?.map(|(ran, _)| ran))
+    Ok(go_through(setting, method, luck, true, stop)?.map(|(ran, _)| ran))
 }
 
 pub(super) fn go(
@@ -74,7 +75,7 @@ pub(super) fn go(
     seed: u64,
     stop: &AtomicBool,
 ) -> Result<Option<(Ran, World)>, String> {
-    go_through(setting, method, seed, true, stop)
+    go_through(setting, method, &Luck::of(setting, seed), true, stop)
 }
 
 /// `leave_out`: cycles in which there is nothing to decide are not run, which changes nothing but
@@ -82,15 +83,13 @@ pub(super) fn go(
 fn go_through(
     setting: &Setting,
     method: &Method,
-    seed: u64,
+    luck: &Luck,
     leave_out: bool,
     stop: &AtomicBool,
 ) -> Result<Option<(Ran, World)>, String> {
-    let tables = setting.tables(seed);
-    let mut path = Path::new(setting.scenario.clone(), seed, BEGINS, setting.extra_at_begin());
-    let shortest = setting.shortest(&tables);
-    let bound = bound(&mut path.clone(), BEGINS, setting.own_free(), setting.limit, &shortest);
-    let mut world = world(setting, method, seed, &tables)?;
+    let Luck { seed, tables, path, bound } = luck;
+    let (seed, bound, mut path) = (*seed, *bound, path.clone());
+    let mut world = world(setting, method, seed, tables)?;
     let mut fed = Fed { together: setting.is_wide(), ..Fed::default() };
     if setting.runs_already() {
         let now = world.now();
@@ -134,7 +133,7 @@ fn go_through(
         world.advance(setting.every);
     };
     let broken = |what: String| format!("seed {seed}, {}: {what}", method.name);
-    conserved::check(setting, &world, &tables, ended).map_err(broken)?;
+    conserved::check(setting, &world, tables, ended).map_err(broken)?;
     let measures = ended.then(|| measure(setting, &world, &path));
     Ok(Some((Ran { seed, bound, measures }, world)))
 }
@@ -333,7 +332,10 @@ impl Fed {
         let until = needed + AHEAD;
         path.reach(until);
         self.until = Some(until);
-        for life in path.extra.iter().skip(self.lives) {
+        // The path may be drawn further than that.
+        let (lives, visits) = (self.lives, self.visits);
+        for life in path.extra.iter().skip(lives).take_while(|life| life.from <= until) {
+            self.lives += 1;
             if self.together {
                 let by = |by| Event::GpusBy { node: TOGETHER.into(), model: MODEL.into(), by };
                 cluster.plan(life.from, by(1));
@@ -344,11 +346,10 @@ impl Fed {
             cluster.plan(life.from, Event::GpuComes { node: node.clone(), model: MODEL.into() });
             cluster.plan(life.to, Event::GpuGoes { node });
         }
-        for visit in path.visitors.iter().skip(self.visits) {
+        for visit in path.visitors.iter().skip(visits).take_while(|visit| visit.at <= until) {
+            self.visits += 1;
             cluster.plan(visit.at, Event::Job(in_own(VISITOR, "gpu:1", Some(visit.lasts))));
         }
-        self.lives = path.extra.len();
-        self.visits = path.visitors.len();
     }
 }
 
@@ -393,7 +394,8 @@ mod tests {
                 for (seed, setting) in (1..).zip(settings(&scenario)) {
                     let run = |leave_out| {
                         let never = AtomicBool::new(false);
-                        let ran = go_through(&setting, &method, seed, leave_out, &never);
+                        let luck = Luck::of(&setting, seed);
+                        let ran = go_through(&setting, &method, &luck, leave_out, &never);
                         ran.expect("adds up").expect("nobody stops it")
                     };
                     let ((all, every), (some, fewer)) = (run(false), run(true));
@@ -414,6 +416,7 @@ mod tests {
     fn whoever_stops_it_need_not_wait_for_its_end() {
         let stop = AtomicBool::new(true);
         let setting = Setting::field(Scenario::Seed);
-        assert_eq!(run_until(&setting, &METHODS[0], 1, &stop), Ok(None));
+        let luck = Luck::of(&setting, 1);
+        assert_eq!(run_with(&setting, &METHODS[0], &luck, &stop), Ok(None));
     }
 }
