@@ -97,7 +97,7 @@ impl<'a> Work<'a> {
     pub fn order(self, policy: &Policy) -> Lpt {
         let Work { mut lpt, families } = self;
         if !families.is_empty() {
-            for (i, shard) in policy.shards.iter().enumerate() {
+            for (i, shard) in policy.shards.iter().enumerate().take(policy.named()) {
                 if lpt.measured[i] {
                     continue;
                 }

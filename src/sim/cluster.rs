@@ -4,6 +4,7 @@
 //! babysit's policy. Everything is kept in lists, in the order of making: no run depends on a hash.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::ask::Ask;
 use super::calendar::Calendar;
@@ -375,7 +376,7 @@ pub(super) struct NewJob {
     pub name: String,
     pub comment: String,
     pub account: String,
-    pub env: Vec<(String, String)>,
+    pub env: Arc<[(String, String)]>,
     pub qos: usize,
     pub or_qos: Vec<usize>,
     pub partition: usize,

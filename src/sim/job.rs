@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use super::ask::Ask;
 use super::hardware::Taken;
@@ -84,7 +85,7 @@ pub struct Job {
     pub comment: String,
     pub account: String,
     /// The BABYSIT_* variables of its request.
-    pub env: Vec<(String, String)>,
+    pub env: Arc<[(String, String)]>,
     /// Of its present incarnation: a requeue resets it (slurm-facts.md section 6 iii).
     pub submitted: Time,
     pub restarts: u32,

@@ -99,11 +99,8 @@ fn the_cap_is_honoured_before_the_row_that_would_begin_at_it() {
     let mut cluster = pair();
     cluster.work.add("f/s0", Table::new(10, Secs(60)).row_cost(dollars(0.4)).honours_cap());
     let mut asked = request("x", "own", "gpu:1");
-    for (key, value) in
-        [("BABYSIT_FAMILY", "f"), ("BABYSIT_SHARD", "s0"), ("BABYSIT_COST_CAP", "1.0")]
-    {
-        asked.env.push((key.to_owned(), value.to_owned()));
-    }
+    let env = [("BABYSIT_FAMILY", "f"), ("BABYSIT_SHARD", "s0"), ("BABYSIT_COST_CAP", "1.0")];
+    asked.env = env.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let id = submit(&mut cluster, &asked);
     cluster.advance(3600);
     assert_eq!(cluster.job(id).and_then(|job| job.end()).map(|end| end.word()), Some("COMPLETED"));
