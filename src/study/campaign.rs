@@ -105,6 +105,11 @@ fn go_through(
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
+        let is_last = world.now().since(BEGINS) >= setting.limit;
+        if is_last {
+            // No later cycle makes up for files that were not read.
+            quiet.same_until.fill(BEGINS);
+        }
         if leave_out && quiet.is_it(&mut world) {
             world.leave_out();
         } else {
@@ -125,7 +130,7 @@ fn go_through(
                 world.cluster.take_back(seen.cluster);
             }
         }
-        if world.now().since(BEGINS) >= setting.limit {
+        if is_last {
             break false;
         }
         let next = world.now() + setting.every;
