@@ -92,10 +92,8 @@ impl Site {
             time: None,
             workdir: self.path("w w"),
             log_dir: self.path("logs/it's"),
-            env: vec![
-                ("BABYSIT_SHARD".into(), "s0 $HOME".into()),
-                ("SBATCH_HOLD".into(), "1".into()),
-            ],
+            env: [("BABYSIT_SHARD".into(), "s0 $HOME".into()), ("SBATCH_HOLD".into(), "1".into())]
+                .into(),
             args: vec!["--constraint=a&b".into()],
             launch: Launch::Command("echo 'END'\nEND\necho \"$BABYSIT_SHARD\" `date`".into()),
             pilot: None,

@@ -230,7 +230,8 @@ fn look_beyond(
         _ => None,
     };
     let shards: Vec<_> = measure.iter().map(|&i| &hands.policy.shards[i]).collect();
-    let mut progress = vec![None; hands.policy.shards.len()];
+    let mut progress = Vec::new();
+    progress.resize_with(hands.policy.shards.len(), || None);
     for (at, reading) in measure.iter().zip(hands.progress.measure(&shards, hands.seed)) {
         progress[*at] = Some(reading);
     }

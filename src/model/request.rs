@@ -2,6 +2,7 @@
 //! adapter only has to spell them.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::id::{JobId, Token};
 use super::pilot::Pilot;
@@ -27,8 +28,9 @@ pub struct Request {
     pub workdir: PathBuf,
     /// Folder of the job's output; made before sbatch.
     pub log_dir: PathBuf,
-    /// The BABYSIT_* variables of the contract, in order.
-    pub env: Vec<(String, String)>,
+    /// The BABYSIT_* variables of the contract, in order. Shared: a simulated cluster keeps those of
+    /// every job.
+    pub env: Arc<[(String, String)]>,
     /// The user's own sbatch options.
     pub args: Vec<String>,
     pub launch: Launch,

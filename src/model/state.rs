@@ -124,7 +124,7 @@ pub struct OwnLane {
 
 /// Placements that differ in nothing but their node. Kept so, a cluster of thousands of nodes is a
 /// few lines of the state, and whoever asks why a shard waits needs no answer from Slurm.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Alike {
     pub tier: String,
     pub capacity: u32,

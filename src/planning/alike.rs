@@ -30,7 +30,7 @@ struct View<'a> {
 /// The placements, those that differ in nothing but their node taken together; best first: usable,
 /// then tier, then idle GPUs.
 pub fn alike(policy: &Policy, placements: &[Placement]) -> Vec<Alike> {
-    together(placements.iter().map(|p| View {
+    let views = placements.iter().map(|p| View {
         node: &p.pin.node,
         tier: &p.pin.tier,
         rank: p.rank,
@@ -40,47 +40,61 @@ pub fn alike(policy: &Policy, placements: &[Placement]) -> Vec<Alike> {
         held_by_backfill: p.held_by_backfill,
         up: p.up,
         reachable: reachable(policy, p),
-    }))
+    });
+    together(views, Vec::new())
 }
 
-fn together<'a>(views: impl Iterator<Item = View<'a>>) -> Vec<Alike> {
-    // By key. They are few, however many nodes there are.
-    let mut groups: Vec<(Key, Alike)> = Vec::new();
+/// `old`: what an earlier cycle saw; its memory is used again.
+fn together<'a>(views: impl Iterator<Item = View<'a>>, old: Vec<Alike>) -> Vec<Alike> {
+    // By key, with the nodes that are named so far. They are few, however many nodes there are.
+    let mut groups: Vec<(Key, usize, Alike)> = Vec::with_capacity(old.len());
+    let mut old = old.into_iter();
     for p in views {
         let key = (
             Reverse((p.up, p.rank, p.idle, p.capacity)),
             (p.reserved, p.held_by_backfill, p.reachable),
         );
-        let at = groups.binary_search_by(|(known, _)| known.cmp(&key)).unwrap_or_else(|at| {
+        let at = groups.binary_search_by(|(known, ..)| known.cmp(&key)).unwrap_or_else(|at| {
+            let Alike { mut tier, nodes, .. } = old.next().unwrap_or_default();
+            p.tier.clone_into(&mut tier);
             let group = Alike {
-                tier: p.tier.to_owned(),
+                tier,
                 capacity: p.capacity,
                 idle: p.idle,
                 reserved: p.reserved,
                 held_by_backfill: p.held_by_backfill,
                 up: p.up,
                 reachable: p.reachable,
-                nodes: Vec::new(),
+                nodes,
                 more: 0,
             };
-            groups.insert(at, (key, group));
+            groups.insert(at, (key, 0, group));
             at
         });
-        let Some((_, group)) = groups.get_mut(at) else { continue };
-        if group.nodes.len() < NAMED {
-            group.nodes.push(p.node.to_owned());
-        } else {
+        let Some((_, named, group)) = groups.get_mut(at) else { continue };
+        if *named == NAMED {
             group.more += 1;
+            continue;
         }
+        match group.nodes.get_mut(*named) {
+            Some(name) => p.node.clone_into(name),
+            None => group.nodes.push(p.node.to_owned()),
+        }
+        *named += 1;
     }
-    groups.into_iter().map(|(_, group)| group).collect()
+    let done = |(_, named, mut group): (Key, usize, Alike)| {
+        group.nodes.truncate(named);
+        group
+    };
+    groups.into_iter().map(done).collect()
 }
 
 /// All that placements of one group have in common, the best first.
 type Key = (Reverse<(bool, u32, u32, u32)>, (u32, u32, bool));
 
-/// What a cycle saw that placed nothing: shards that wait in Slurm's queue wait for GPUs, too.
-pub fn seen<'a>(policy: &Policy, cluster: &'a Cluster) -> Vec<Alike> {
+/// What a cycle saw that placed nothing: shards that wait in Slurm's queue wait for GPUs, too. `old`:
+/// what an earlier cycle saw, which is not needed any more.
+pub fn seen<'a>(policy: &Policy, cluster: &'a Cluster, old: Vec<Alike>) -> Vec<Alike> {
     if !policy.tiers.is_empty() {
         return alike(policy, &placement::all(policy, cluster));
     }
@@ -101,7 +115,7 @@ pub fn seen<'a>(policy: &Policy, cluster: &'a Cluster) -> Vec<Alike> {
         };
         node.gpus.iter().flatten().map(view)
     };
-    together(cluster.nodes.iter().flat_map(of_node))
+    together(cluster.nodes.iter().flat_map(of_node), old)
 }
 
 /// Those that could hold the shard, by the rule of `placement::fits`.
@@ -213,5 +227,29 @@ pub(super) mod tests {
         let shown: Vec<(u32, &str)> =
             fit.iter().map(|group| (group.idle, group.nodes[0].as_str())).collect();
         assert_eq!(shown, [(1, "n001"), (0, "n000")], "neither too small a model nor out of reach");
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_an_earlier_cycle_saw() {
+        let nodes = |count: u32, of_models: u32| {
+            let node = |i| Node {
+                name: format!("n{i}"),
+                usable: Usable::Yes,
+                gpus: Some(vec![NodeGpus {
+                    model: Some(format!("m{}", i % of_models)),
+                    capacity: 2 + i % of_models,
+                    used: 0,
+                }]),
+                ..Node::default()
+            };
+            Cluster { jobs: Vec::new(), nodes: (0..count).map(node).collect(), me: 1 }
+        };
+        let policy = Policy { tiers: Vec::new(), ..policy() };
+        let mut old = Vec::new();
+        for (count, of_models) in [(9, 2), (2, 2), (0, 1), (12, 5), (3, 1), (12, 5)] {
+            let cluster = nodes(count, of_models);
+            old = seen(&policy, &cluster, old);
+            assert_eq!(old, seen(&policy, &cluster, Vec::new()), "{count} {of_models}");
+        }
     }
 }

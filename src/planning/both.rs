@@ -4,13 +4,13 @@
 //! Whether this cluster's Slurm does is found out once, by the engine, and kept in the state.
 
 use crate::model::cluster::QueueJob;
-use crate::model::policy::{Lane, LaneMode, LaneSpec, Lanes, Policy, SubmitMode};
+use crate::model::policy::{Lane, LaneMode, Lanes, Policy, SubmitMode};
 use crate::model::request::Request;
 use crate::model::state::{State, TakesBoth};
 use crate::model::units::Secs;
 
 use super::measure::is_done;
-use super::roster::in_lane;
+use super::roster::in_lane_but_for_qos;
 use super::submit::{self, Moment, Way};
 
 /// A "no" is asked for again after this: sites upgrade.
@@ -66,5 +66,5 @@ pub fn in_both(lanes: &Lanes, job: &QueueJob) -> bool {
     let (Some(own), Some(extra)) = (&lanes.own.qos, &lanes.extra.qos) else { return false };
     let Some((first, second)) = job.qos.split_once(',') else { return false };
     let listed = (first == own && second == extra) || (first == extra && second == own);
-    listed && in_lane(&LaneSpec { qos: None, ..lanes.own.clone() }, job)
+    listed && in_lane_but_for_qos(&lanes.own, job)
 }

@@ -9,7 +9,7 @@ use super::measure::rows_left;
 use super::rank;
 
 /// Work left of each shard, and the order it gives.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Lpt {
     /// By shard index: seconds of work left.
     pub remaining: Vec<f64>,
@@ -21,25 +21,32 @@ pub struct Lpt {
 
 impl Lpt {
     pub fn new(policy: &Policy, state: &State) -> Lpt {
-        let mut work = Work::of(policy.shards.len());
-        policy.shards.iter().zip(&state.shards).for_each(|(shard, record)| work.add(shard, record));
-        work.order(policy)
+        Work::of(policy.shards.len()).all(policy, state)
+    }
+
+    /// The same anew, in the memory of this one.
+    pub fn renew(&mut self, policy: &Policy, state: &State) {
+        *self = Work::over(std::mem::take(self)).all(policy, state);
     }
 
     /// Longest first; ties: earlier queued, then id (indices are in id order only within a family).
     pub fn sort<T>(&self, policy: &Policy, items: &mut [T], shard: impl Fn(&T) -> usize) {
         let by_id = policy.shards.by_id();
-        items.sort_by_cached_key(|item| {
+        let key = |item: &T| {
             let i = shard(item);
             rank::key(rank::longest_first(self.remaining[i]), self.since[i], by_id[i])
-        });
+        };
+        // Also whoever is alone, or nobody: nearly every cycle in which little waits.
+        if !items.is_sorted_by_key(key) {
+            items.sort_by_cached_key(key);
+        }
     }
 }
 
 /// What the records tell of the work left, gathered one by one in the order of the policy.
 #[derive(Debug)]
 pub struct Work<'a> {
-    rows: Vec<f64>,
+    /// Rows, not seconds, are what `remaining` holds until all are there.
     lpt: Lpt,
     /// Rows and seconds that were measured, by family.
     families: Vec<(&'a str, u64, f64)>,
@@ -48,17 +55,30 @@ pub struct Work<'a> {
 impl<'a> Work<'a> {
     pub fn of(shards: usize) -> Work<'a> {
         let lpt = Lpt {
-            remaining: Vec::new(),
+            remaining: Vec::with_capacity(shards),
             measured: Vec::with_capacity(shards),
             seconds_per_row: Vec::with_capacity(shards),
             since: Vec::with_capacity(shards),
         };
-        Work { rows: Vec::with_capacity(shards), lpt, families: Vec::new() }
+        Work { lpt, families: Vec::new() }
+    }
+
+    fn over(mut lpt: Lpt) -> Work<'a> {
+        lpt.remaining.clear();
+        lpt.measured.clear();
+        lpt.seconds_per_row.clear();
+        lpt.since.clear();
+        Work { lpt, families: Vec::new() }
+    }
+
+    fn all(mut self, policy: &'a Policy, state: &State) -> Lpt {
+        policy.shards.iter().zip(&state.shards).for_each(|(shard, record)| self.add(shard, record));
+        self.order(policy)
     }
 
     pub fn add(&mut self, shard: &'a Shard, record: &ShardRecord) {
         let own = record.pace.seconds_per_row();
-        self.rows.push(f64::from(rows_left(shard, record)));
+        self.lpt.remaining.push(f64::from(rows_left(shard, record)));
         self.lpt.measured.push(own.is_some());
         self.lpt.seconds_per_row.push(own.unwrap_or(shard.row_time.as_f64()));
         self.lpt.since.push(record.queued_since);
@@ -79,9 +99,9 @@ impl<'a> Work<'a> {
     /// Seconds per row of every shard are its own if measured, else its family's, else as
     /// configured.
     pub fn order(self, policy: &Policy) -> Lpt {
-        let Work { rows, mut lpt, families } = self;
+        let Work { mut lpt, families } = self;
         if !families.is_empty() {
-            for (i, shard) in policy.shards.iter().enumerate() {
+            for (i, shard) in policy.shards.iter().enumerate().take(policy.named()) {
                 if lpt.measured[i] {
                     continue;
                 }
@@ -98,8 +118,7 @@ impl<'a> Work<'a> {
                 lpt.measured[i] = lpt.measured[helped];
             }
         }
-        lpt.remaining =
-            rows.iter().zip(&lpt.seconds_per_row).map(|(rows, each)| rows * each).collect();
+        lpt.remaining.iter_mut().zip(&lpt.seconds_per_row).for_each(|(left, each)| *left *= each);
         // Of helpers: what there would be for each worker, were this one the last to come.
         for (i, shard) in policy.shards.iter().enumerate().skip(policy.named()) {
             lpt.remaining[i] /= f64::from(shard.id.helper_number().unwrap_or(1));

@@ -124,6 +124,7 @@ pub fn plan_with(
     cancel(state, me, Stop::Unwanted, helpers.unwanted, &mut plan);
 
     let moment = Moment { policy, cluster: &seen.cluster, now, seed };
+    let seen_before = std::mem::take(&mut state.learned.placements);
     let dispatched = place(&moment, state, &census, &mut plan);
     let mut budget = breaker::most_submissions(policy, &state.caution, now)
         .saturating_sub(dispatched.starts.len());
@@ -192,7 +193,7 @@ pub fn plan_with(
     let waits_in_slurm = !(census.pending.is_empty() && census.queued.is_empty());
     if waits_in_slurm && state.learned.placements.is_empty() {
         state.learned.placements = match dispatched.placements.as_slice() {
-            [] => alike::seen(policy, &seen.cluster),
+            [] => alike::seen(policy, &seen.cluster, seen_before),
             placements => alike::alike(policy, placements),
         };
     }
@@ -249,7 +250,6 @@ struct Dispatched {
 fn place(moment: &Moment<'_>, state: &mut State, census: &Census, plan: &mut Plan) -> Dispatched {
     let Moment { policy, cluster, now, .. } = *moment;
     queue::welcome(policy, state);
-    state.learned.placements.clear();
     reservation::accrue(state, census, now);
     if census.placed.is_empty() && census.pinned.is_empty() && census.accounts.is_empty() {
         return Dispatched { starts: Vec::new(), waits: Vec::new(), placements: Vec::new() };

@@ -65,8 +65,8 @@ pub fn own_lane(
     let learned = state.learned.own_gpus.and_then(|(limit, _)| limit);
     let mut lane = OwnLane { size: lanes.own_gpus.or(learned), ..OwnLane::default() };
     for (job, ours) in cluster.jobs.iter().zip(roster.is_ours()) {
-        let at = lane_of(Some(lanes), job);
-        if job.state.is_over() || !matches!(at, Some(Lane::Own | Lane::Both)) {
+        if job.state.is_over() || !matches!(lane_of(Some(lanes), job), Some(Lane::Own | Lane::Both))
+        {
             continue;
         }
         // A job whose request cannot be read holds at least one GPU.

@@ -82,13 +82,14 @@ pub fn rest(policy: &Policy, state: &State, me: u32, now: Time) -> Option<Rest> 
 
 /// Takes the readings of the shards that run in, as a cycle would. False: a cycle is due, and will
 /// find all as it would have found it. `others`: GPUs of own that other people's jobs hold or wait
-/// for; `read`: what a shard's files say now.
+/// for; `read`: what a shard's files say now, `None` where they say what they said. A file that is not
+/// read is taken as read by the next cycle, which reads those of all that run.
 pub fn stays_at_rest(
     policy: &Policy,
     state: &mut State,
     rest: &mut Rest,
-    others: u32,
-    mut read: impl FnMut(usize) -> Seen<Measured>,
+    others: impl FnOnce() -> u32,
+    mut read: impl FnMut(usize) -> Option<Seen<Measured>>,
     now: Time,
 ) -> bool {
     let mut events = Vec::new();
@@ -101,22 +102,23 @@ pub fn stays_at_rest(
         let reading = read(i);
         let before = record.progress.rows;
         let tells = match &reading {
-            Err(_) => true,
-            Ok(measured) => measured.rows < before || measured.rows >= shard.rows,
+            None => false,
+            Some(Err(_)) => true,
+            Some(Ok(measured)) => measured.rows < before || measured.rows >= shard.rows,
         };
         // A cycle tells of these, and tells it once.
         if tells {
             return false;
         }
         // Read again in the same moment it changes nothing any more.
-        measure_one(shard, record, &[], Some(&reading), now, &mut events);
+        measure_one(shard, record, &[], reading.as_ref(), now, &mut events);
         let spent = record.progress.spent.unwrap_or_default();
         if !events.is_empty() || cap.is_some_and(|cap| spent >= cap) {
             return false;
         }
         grew |= record.progress.rows > before;
     }
-    rest.places.as_mut().is_none_or(|places| places.stay(policy, state, others, grew, now))
+    rest.places.as_mut().is_none_or(|places| places.stay(policy, state, others(), grew, now))
 }
 
 fn waiting(policy: &Policy, state: &State, me: u32, now: Time) -> Vec<Waiting> {
@@ -154,7 +156,7 @@ impl Places {
         if on_time {
             places.park = Some(places.turnover(now).park(state));
         }
-        places.order = places.now(policy, state, now);
+        places.order = places.now(policy, state, now, |all| all.collect());
         Some(places)
     }
 
@@ -163,17 +165,23 @@ impl Places {
     }
 
     /// By the rules of parking, as a cycle has them.
-    fn now(&self, policy: &Policy, state: &State, now: Time) -> Vec<Place> {
-        let mut waiting = self.waiting.clone();
-        parking::sort(policy, &self.lpt, &mut waiting);
+    fn now<T>(
+        &mut self,
+        policy: &Policy,
+        state: &State,
+        now: Time,
+        with: impl FnOnce(&mut dyn Iterator<Item = Place>) -> T,
+    ) -> T {
+        // No two are equal in it, so the order in which they were before does not matter.
+        parking::sort(policy, &self.lpt, &mut self.waiting);
         let room = parking::room(policy, state, &self.lane);
         let own = parking::own(policy, state, &self.lane, &self.turnover(now));
         let mut before = None;
-        let seats = parking::seats(policy, room, &waiting, own).into_iter().map(|seat| {
+        let seats = parking::seats(policy, room, &self.waiting, own);
+        with(&mut seats.iter().map(|seat| {
             let left = self.lpt.remaining.get(seat.shard).copied();
             (seat.shard, seat.lane, std::mem::replace(&mut before, left) == left)
-        });
-        seats.collect()
+        }))
     }
 
     /// `grew`: some shard has more rows than in the cycle before.
@@ -184,7 +192,7 @@ impl Places {
         }
         let mut asks = grew && self.on_rows;
         if grew {
-            self.lpt = Lpt::new(policy, state);
+            self.lpt.renew(policy, state);
         }
         if let Some(park) = self.park {
             let new = self.turnover(now).park(state);
@@ -197,6 +205,12 @@ impl Places {
             self.lane.pending_others = 0;
             asks = true;
         }
-        !asks || self.now(policy, state, now) == self.order
+        if !asks {
+            return true;
+        }
+        let order = std::mem::take(&mut self.order);
+        let same = self.now(policy, state, now, |all| all.eq(order.iter().copied()));
+        self.order = order;
+        same
     }
 }

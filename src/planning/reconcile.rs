@@ -234,7 +234,10 @@ impl Step<'_, '_> {
         live.state = job.state.clone();
         live.lane = lane_of(self.policy.lanes.as_ref(), job);
         live.qos.clone_from(&job.qos);
-        live.nodes.clone_from(&job.nodes);
+        // Most cycles find each where it was.
+        if live.nodes != job.nodes {
+            live.nodes.clone_from(&job.nodes);
+        }
         live.reason.clone_from(&job.reason);
         if live.submitted.is_none() {
             kept_off::first_sight(&mut live.attempt, self.record, job.excluded.as_deref());

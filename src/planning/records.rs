@@ -83,8 +83,9 @@ pub fn bring_up(
         let Some(helped) = shard.helps.and_then(|helped| own.get(helped)) else { continue };
         helpers::follow(record, helped, seen.progress.get(i).and_then(Option::as_ref));
         retry::judge(policy, seen, i, record, &mut caution.nodes, now, &mut judged);
-        let live = record.live().map(|live| Target::new(i, &record.id, live.job));
-        over_cap.extend(live.filter(|_| record.over_cap.is_some()));
+        if let (Some(live), Some(_)) = (record.live(), record.over_cap) {
+            over_cap.push(Target::new(i, &record.id, live.job));
+        }
         cancelled.extend(retry::cancelled_but_live(i, record));
         census.add(i, shard, record, caution);
         work.add(shard, record);

@@ -219,10 +219,15 @@ pub fn lane_of(lanes: Option<&Lanes>, job: &QueueJob) -> Option<Lane> {
 }
 
 pub(super) fn in_lane(spec: &LaneSpec, job: &QueueJob) -> bool {
-    let is = |want: &Option<String>, have: &str| want.as_deref().is_none_or(|w| w == have);
-    is(&spec.qos, &job.qos)
-        && is(&spec.partition, &job.partition)
-        && is(&spec.account, &job.account)
+    is_as_asked(&spec.qos, &job.qos) && in_lane_but_for_qos(spec, job)
+}
+
+pub(super) fn in_lane_but_for_qos(spec: &LaneSpec, job: &QueueJob) -> bool {
+    is_as_asked(&spec.partition, &job.partition) && is_as_asked(&spec.account, &job.account)
+}
+
+fn is_as_asked(want: &Option<String>, have: &str) -> bool {
+    want.as_deref().is_none_or(|want| want == have)
 }
 
 #[cfg(test)]

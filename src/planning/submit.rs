@@ -106,7 +106,7 @@ pub fn request(
         time: spec.time.clone(),
         workdir: spec.workdir.to_path_buf(),
         log_dir: spec.log_dir.clone(),
-        env,
+        env: env.into(),
         args: spec.args.clone(),
         launch: spec.launch.clone(),
         pilot,

@@ -60,14 +60,22 @@ impl<W: Work> Cluster<W> {
             }
         }
         self.now = self.now.max(target);
+        if self.over > 0 {
+            self.forget();
+        }
+    }
+
+    /// What is over leaves the queue after a while.
+    fn forget(&mut self) {
         let (now, keep) = (self.now, self.site.min_job_age);
-        let jobs = &self.jobs;
+        let (jobs, before) = (&self.jobs, self.queue.len());
         self.queue.retain(|&place| {
             let gone = |job: &super::job::Job| {
                 job.shown_as.is_none() && job.ended().is_some_and(|at| at + keep <= now)
             };
             !jobs.get(place).is_some_and(gone)
         });
+        self.over -= before - self.queue.len();
     }
 
     /// Lets the scheduler act on everything now, without waiting for its delay.
@@ -222,6 +230,7 @@ impl<W: Work> Cluster<W> {
             self.calendar.put(job.begin, Due::Begin { job: place, turn: job.turn });
         } else {
             job.phase = Phase::Over;
+            self.over += 1;
             match end {
                 EndWord::Failed => job.reason = Cow::Borrowed("NonZeroExitCode"),
                 EndWord::Timeout => job.reason = Cow::Borrowed("TimeLimit"),

@@ -4,6 +4,7 @@
 //! babysit's policy. Everything is kept in lists, in the order of making: no run depends on a hash.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::ask::Ask;
 use super::calendar::Calendar;
@@ -11,11 +12,13 @@ use super::clock::Due;
 use super::effect::Effect;
 use super::faults::{Calls, Faults};
 use super::hardware::{Gpus, NodeState, SimNode};
-use super::job::{Job, Phase, Program};
+use super::job::{Job, Jobs, Phase, Program};
 use super::rows::Rows;
+use super::schedule::Desk;
+use super::sheet::Sheet;
 use super::site::{Controller, PreemptMode, Site};
 use super::work::Work;
-use crate::model::cluster::{EndWord, Node, QueueJob};
+use crate::model::cluster::{EndWord, Node};
 use crate::model::id::JobId;
 use crate::model::pilot::Pilot;
 use crate::model::units::{Secs, Time};
@@ -61,10 +64,12 @@ pub struct Cluster<W = Rows> {
     /// (uid, QOS) that the user may not use.
     pub(super) denied: Vec<(u32, usize)>,
     /// Every job ever, by id.
-    pub(super) jobs: Vec<Job>,
+    pub(super) jobs: Jobs,
     pub(super) first_id: u64,
     /// Places in `jobs` of what squeue still shows, by id.
     pub(super) queue: Vec<usize>,
+    /// Of these, jobs that are over.
+    pub(super) over: usize,
     pub(super) calendar: Calendar<Due>,
     pub(super) pass_due: Option<Time>,
     pub(super) controller: Controller,
@@ -72,14 +77,15 @@ pub struct Cluster<W = Rows> {
     pub(super) waiting: Vec<Effect>,
     /// Lines of an earlier look, to be written over.
     pub(super) lines: Lines,
+    pub(super) desk: Desk,
 }
 
 /// See `Cluster::take_back`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lines {
-    pub jobs: Vec<QueueJob>,
+    pub jobs: Sheet,
     /// Those of one user.
-    pub mine: Vec<QueueJob>,
+    pub mine: Sheet,
     pub nodes: Vec<Node>,
 }
 
@@ -115,14 +121,16 @@ impl<W: Work> Cluster<W> {
             partitions: vec!["gpu".to_owned()],
             users: Vec::new(),
             denied: Vec::new(),
-            jobs: Vec::new(),
+            jobs: Jobs::default(),
             first_id: 1,
             queue: Vec::new(),
+            over: 0,
             calendar: Calendar::new(),
             pass_due: None,
             controller: Controller::Up,
             waiting: Vec::new(),
             lines: Lines::default(),
+            desk: Desk::default(),
         };
         cluster.qos("normal", 0, None, &[])
     }
@@ -356,6 +364,7 @@ impl<W: Work> Cluster<W> {
             reason: Cow::Borrowed("None"),
             turn: 0,
             outcome: (EndWord::Completed, Cow::Borrowed("0:0")),
+            mark: 0,
         });
         self.job_changed(new.uid);
         id
@@ -369,7 +378,7 @@ pub(super) struct NewJob {
     pub name: String,
     pub comment: String,
     pub account: String,
-    pub env: Vec<(String, String)>,
+    pub env: Arc<[(String, String)]>,
     pub qos: usize,
     pub or_qos: Vec<usize>,
     pub partition: usize,

@@ -4,7 +4,7 @@ use super::cluster::Cluster;
 use super::effect::Effect;
 use super::faults::{Command, DBD, Fault, Hit};
 use super::hardware::NodeState;
-use super::job::Phase;
+use super::job::{Job, Phase};
 use super::rows::Rows;
 use super::site::{Accounting, Controller};
 use super::work::Work;
@@ -72,34 +72,26 @@ impl<W: Work> Cluster<W> {
     }
 
     pub(super) fn squeue(&mut self, uid: Option<u32>) -> Vec<QueueJob> {
-        let mut lines = std::mem::take(match uid {
+        let mut sheet = std::mem::take(match uid {
             None => &mut self.lines.jobs,
             Some(_) => &mut self.lines.mine,
         });
         let all = self.queue.iter().filter_map(|&place| self.jobs.get(place));
         let asked = all.filter(|job| uid.is_none_or(|uid| uid == job.uid));
-        // Both are by id: the lines of jobs that are still there are written over, not made anew.
-        let mut there = asked.clone().map(|job| job.id).peekable();
-        lines.retain(|line| {
-            while there.next_if(|id| *id < line.id).is_some() {}
-            there.peek() == Some(&line.id)
-        });
-        for (at, job) in asked.enumerate() {
-            // Whoever is new came last.
-            if lines.get(at).is_none_or(|line| line.id != job.id) {
-                lines.insert(at, QueueJob::default());
-            }
-            let qos = self.qos_shown(job);
+        let write = |job: &Job, line: &mut QueueJob| {
             let partition = self.partitions.get(job.partition).map_or("", String::as_str);
             let node = match &job.phase {
                 Phase::Running(run) => self.nodes.get(run.node).map_or("", |n| n.name.as_str()),
                 Phase::Pending | Phase::Over => "",
             };
-            if let Some(line) = lines.get_mut(at) {
-                job.show(line, &qos, partition, node, self.priority(job));
-            }
+            job.show(line, &self.qos_shown(job), partition, node);
+        };
+        let shown = sheet.renew(asked, write, |job| self.priority(job));
+        match uid {
+            None => self.lines.jobs = sheet,
+            Some(_) => self.lines.mine = sheet,
         }
-        lines
+        shown
     }
 
     pub(super) fn sinfo(&mut self) -> Vec<Node> {
@@ -124,7 +116,8 @@ impl<W: Work> Cluster<W> {
     /// What a look showed and nobody needs any more: the next one writes over it, which is cheaper
     /// than to make every line of squeue and sinfo anew. It must be this cluster's own.
     pub fn take_back(&mut self, seen: observation::Cluster) {
-        (self.lines.jobs, self.lines.nodes) = (seen.jobs, seen.nodes);
+        self.lines.jobs.take_back(seen.jobs);
+        self.lines.nodes = seen.nodes;
     }
 }
 
@@ -166,7 +159,7 @@ impl<W: Work> Slurm for Door<'_, W> {
     }
 
     fn take_back(&mut self, jobs: Vec<QueueJob>) {
-        self.cluster.lines.mine = jobs;
+        self.cluster.lines.mine.take_back(jobs);
     }
 
     fn past(&mut self, ask: &PastAsk) -> Seen<Vec<PastJob>> {

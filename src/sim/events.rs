@@ -159,7 +159,7 @@ impl<W: Work> Cluster<W> {
             name: stranger.name,
             comment: String::new(),
             account: "lab".to_owned(),
-            env: Vec::new(),
+            env: [].into(),
             qos,
             or_qos: Vec::new(),
             partition,

@@ -1,6 +1,8 @@
 //! One job of the simulated cluster, from sbatch to the end, with every run it had.
 
 use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use super::ask::Ask;
 use super::hardware::Taken;
@@ -50,6 +52,31 @@ pub(super) enum Phase {
     Over,
 }
 
+/// Every job ever, by id. Whoever takes one to change it leaves a mark on it, so that squeue knows the
+/// lines that it need not write anew.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Jobs(Vec<Job>);
+
+impl Jobs {
+    pub fn get_mut(&mut self, place: usize) -> Option<&mut Job> {
+        let job = self.0.get_mut(place)?;
+        job.mark += 1;
+        Some(job)
+    }
+
+    pub fn push(&mut self, job: Job) {
+        self.0.push(job);
+    }
+}
+
+impl Deref for Jobs {
+    type Target = [Job];
+
+    fn deref(&self) -> &[Job] {
+        &self.0
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     pub id: JobId,
@@ -59,7 +86,7 @@ pub struct Job {
     pub comment: String,
     pub account: String,
     /// The BABYSIT_* variables of its request.
-    pub env: Vec<(String, String)>,
+    pub env: Arc<[(String, String)]>,
     /// Of its present incarnation: a requeue resets it (slurm-facts.md section 6 iii).
     pub submitted: Time,
     pub restarts: u32,
@@ -89,6 +116,8 @@ pub struct Job {
     pub(super) turn: u32,
     /// How the present run will end by itself.
     pub(super) outcome: (EndWord, Cow<'static, str>),
+    /// How often it was changed, or taken to be.
+    pub(super) mark: u32,
 }
 
 impl Job {
@@ -123,16 +152,9 @@ impl Job {
         self.stays.last().filter(|_| self.is_over())
     }
 
-    /// A line of squeue. `line` is an empty one, or the same job's from an earlier look: then what a
-    /// job never changes is in it already.
-    pub(super) fn show(
-        &self,
-        line: &mut QueueJob,
-        qos: &str,
-        partition: &str,
-        node: &str,
-        priority: u64,
-    ) {
+    /// A line of squeue, but for the priority. `line` is an empty one, some job's that is gone, or the
+    /// same job's from an earlier look: then what a job never changes is in it already.
+    pub(super) fn show(&self, line: &mut QueueJob, qos: &str, partition: &str, node: &str) {
         if line.id != self.id || line.user.is_empty() {
             line.id = self.id;
             line.uid = self.uid;
@@ -161,7 +183,6 @@ impl Job {
             Some(stay) => Some(stay.ended),
             None => self.started().zip(self.time_limit).map(|(start, limit)| start + limit),
         };
-        line.priority = Some(priority);
         line.nice = self.nice;
         let node = match (&self.phase, over.and_then(|stay| stay.node.as_deref())) {
             (Phase::Running(_), _) => Some(node),

@@ -35,6 +35,7 @@ mod proof;
 mod rng;
 mod rows;
 mod schedule;
+mod sheet;
 mod site;
 mod split;
 mod table;

@@ -89,7 +89,7 @@ impl<W: Work> Cluster<W> {
         let mut on_node: Vec<Vec<u32>> =
             self.nodes.iter().map(|node| vec![0; node.gpus.len()]).collect();
         let mut in_qos = vec![0u32; self.qos.len()];
-        for job in &self.jobs {
+        for job in self.jobs.iter() {
             let shown = job.ended().is_none_or(|end| end + self.site.min_job_age > self.now);
             let queued =
                 self.place_of(job.id).is_some_and(|p| self.queue.binary_search(&p).is_ok());

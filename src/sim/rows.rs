@@ -115,6 +115,20 @@ impl Rows {
         most.max().unwrap_or(0).max(kept) as u32
     }
 
+    /// Before this moment `rows_at` says what it says at `at`, if no run begins or ends meanwhile.
+    pub fn same_until(&self, index: usize, at: Time) -> Time {
+        let never = Time(i64::MAX);
+        let Some(table) = self.tables.get(index) else { return never };
+        let seen = at - table.late;
+        let done = table.done.get(table.done.partition_point(|done| *done <= seen)).copied();
+        let live = self.live.iter().filter(|run| run.table == index);
+        let next = live.filter_map(|run| {
+            let n = table.finished(run, seen) + 1;
+            (n <= run.most).then(|| run.started + Secs(table.due(run, n)))
+        });
+        next.chain(done).min().map_or(never, |next| next + table.late)
+    }
+
     /// What the ledger sums up to at that moment: every row that was done, twice done twice.
     pub fn spent_at(&self, index: usize, at: Time) -> Money {
         self.spent_on(index, self.rows_at(index, at))

@@ -30,6 +30,16 @@ enum Verdict {
     NoRoom,
 }
 
+/// What a pass goes over; its memory serves the next one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Desk {
+    order: Vec<(Reverse<u64>, Time, usize)>,
+    /// By partition: somebody there waits for room.
+    blocked: Vec<bool>,
+    /// By node: not for those who come after.
+    closed: Vec<bool>,
+}
+
 impl<W: Work> Cluster<W> {
     /// The number that squeue prints: 0 while it is held, else at least 1.
     pub(super) fn priority(&self, job: &Job) -> u64 {
@@ -50,11 +60,18 @@ impl<W: Work> Cluster<W> {
         if self.controller != Controller::Up {
             return;
         }
-        let order = self.in_order();
-        let mut blocked = vec![false; self.partitions.len()];
-        let mut closed = vec![false; self.nodes.len()];
-        for place in order {
-            match self.verdict(place, &closed) {
+        let mut desk = std::mem::take(&mut self.desk);
+        self.lay_out(&mut desk);
+        // The job that waited last, and what for: one that asks the same waits for the same.
+        let mut last: Option<(usize, Option<Cow<'static, str>>)> = None;
+        for &(_, _, place) in &desk.order {
+            let verdict = match last.take() {
+                Some((other, why)) if self.ask_the_same(other, place) => {
+                    why.map_or(Verdict::NoRoom, Verdict::Wait)
+                }
+                _ => self.verdict(place, &desk.closed),
+            };
+            match verdict {
                 Verdict::Start { qos, node, taken, victims } => {
                     self.settle_qos(place, qos);
                     for victim in victims {
@@ -62,43 +79,61 @@ impl<W: Work> Cluster<W> {
                     }
                     self.start(place, node, taken);
                 }
-                Verdict::Wait(reason) => self.set_reason(place, reason),
+                Verdict::Wait(reason) => {
+                    self.set_reason(place, &reason);
+                    last = Some((place, Some(reason)));
+                }
                 Verdict::NoRoom => {
-                    let first = self.jobs.get(place).and_then(|job| blocked.get_mut(job.partition));
+                    let partition = self.jobs.get(place).map(|job| job.partition);
+                    let first = partition.and_then(|partition| desk.blocked.get_mut(partition));
                     let second = first.is_some_and(|flag| std::mem::replace(flag, true));
                     let word = if second { "Priority" } else { "Resources" };
-                    self.set_reason(place, Cow::Borrowed(word));
+                    self.set_reason(place, &Cow::Borrowed(word));
                     if !self.site.backfill {
-                        self.close_for_others(place, &mut closed);
+                        self.close_for_others(place, &mut desk.closed);
                     }
+                    last = Some((place, None));
                 }
             }
         }
+        self.desk = desk;
     }
 
-    fn set_reason(&mut self, place: usize, reason: Cow<'static, str>) {
-        if let Some(job) = self.jobs.get_mut(place) {
-            job.reason = reason;
+    fn set_reason(&mut self, place: usize, reason: &Cow<'static, str>) {
+        if self.jobs.get(place).is_some_and(|job| job.reason != *reason)
+            && let Some(job) = self.jobs.get_mut(place)
+        {
+            job.reason.clone_from(reason);
         }
     }
 
+    /// Nothing that a verdict goes by tells these two apart.
+    fn ask_the_same(&self, one: usize, other: usize) -> bool {
+        let Some((a, b)) = self.jobs.get(one).zip(self.jobs.get(other)) else { return false };
+        (a.qos, a.partition, a.wanted) == (b.qos, b.partition, b.wanted)
+            && a.or_qos == b.or_qos
+            && a.ask == b.ask
+            && a.excluded == b.excluded
+    }
+
     /// The pending jobs that may be looked at; the others get their reason here.
-    fn in_order(&mut self) -> Vec<usize> {
-        let mut order: Vec<(Reverse<u64>, Time, usize)> = Vec::new();
-        for &place in &self.queue {
+    fn lay_out(&mut self, desk: &mut Desk) {
+        let Desk { order, blocked, closed } = desk;
+        order.clear();
+        blocked.clear();
+        blocked.resize(self.partitions.len(), false);
+        closed.clear();
+        closed.resize(self.nodes.len(), false);
+        for at in 0..self.queue.len() {
+            let Some(&place) = self.queue.get(at) else { break };
             let Some(job) = self.jobs.get(place).filter(|job| job.is_pending()) else { continue };
             let kept = job.held.or((job.begin > self.now).then_some("BeginTime"));
             match kept {
                 None => order.push((Reverse(self.priority(job)), job.submitted, place)),
-                Some(word) => {
-                    if let Some(job) = self.jobs.get_mut(place) {
-                        job.reason = Cow::Borrowed(word);
-                    }
-                }
+                Some(word) => self.set_reason(place, &Cow::Borrowed(word)),
             }
         }
         order.sort_unstable();
-        order.into_iter().map(|(_, _, place)| place).collect()
     }
 
     /// May the job use this node at all, up or not?

@@ -228,7 +228,7 @@ impl RealSlurm {
             Err(fault) => return vec![format!("# cannot be submitted: {fault}")],
         };
         let mut line = String::new();
-        for (name, value) in &request.env {
+        for (name, value) in request.env.iter() {
             line += &format!("{name}={} ", quote(value));
         }
         line += &render(&self.line("sbatch", arguments));

@@ -282,7 +282,7 @@ mod tests {
             time: None,
             workdir: "/data/100%/w".into(),
             log_dir: "/data/100%/logs".into(),
-            env: vec![("BABYSIT_SHARD".into(), "s0".into())],
+            env: [("BABYSIT_SHARD".into(), "s0".into())].into(),
             args: ["-x", "a[1-2]", "--constraint=ib", "--exclude=b1", "--exclusive"]
                 .map(str::to_owned)
                 .to_vec(),

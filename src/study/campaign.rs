@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::engine::{Outcome as TickOutcome, Report};
 use crate::model::observation::{Cluster as Seen, Measured};
-use crate::model::policy::{OwnShare, Shard};
+use crate::model::policy::OwnShare;
 use crate::model::request::Submitted;
 use crate::model::state::ShardRecord;
 use crate::model::units::{Secs, Time};
@@ -16,8 +16,8 @@ use crate::planning::submit::{self, Moment, Way};
 use crate::sim::{Cluster, Command, Event, Fault, Faults, Rng, Stranger};
 use crate::slurm::Slurm;
 
-use super::bound::bound;
 use super::conserved;
+use super::luck::Luck;
 use super::measures::{Measures, measure};
 use super::method::Method;
 use super::path::Path;
@@ -51,21 +51,22 @@ pub struct Ran {
 /// of babysit, never of the setting.
 pub fn run(setting: &Setting, method: &Method, seed: u64) -> Result<Ran, String> {
     let never = AtomicBool::new(false);
-    let ran = run_until(setting, method, seed, &never)?;
+    let ran = run_with(setting, method, &Luck::of(setting, seed), &never)?;
     ran.ok_or_else(|| format!("seed {seed}, {}: broken off", method.name))
 }
 
-/// The same; `None`: it was broken off, since `stop` was set by then.
+/// The same for who has the luck of this setting and a seed already; `None`: it was broken off, since
+/// `stop` was set by then.
 ///
 /// # Errors
 /// As of `run`.
-pub fn run_until(
+pub fn run_with(
     setting: &Setting,
     method: &Method,
-    seed: u64,
+    luck: &Luck,
     stop: &AtomicBool,
 ) -> Result<Option<Ran>, String> {
-    Ok(go(setting, method, seed, stop)?.map(|(ran, _)| ran))
+    Ok(go_through(setting, method, luck, true, stop)?.map(|(ran, _)| ran))
 }
 
 pub(super) fn go(
@@ -74,7 +75,7 @@ pub(super) fn go(
     seed: u64,
     stop: &AtomicBool,
 ) -> Result<Option<(Ran, World)>, String> {
-    go_through(setting, method, seed, true, stop)
+    go_through(setting, method, &Luck::of(setting, seed), true, stop)
 }
 
 /// `leave_out`: cycles in which there is nothing to decide are not run, which changes nothing but
@@ -82,15 +83,13 @@ pub(super) fn go(
 fn go_through(
     setting: &Setting,
     method: &Method,
-    seed: u64,
+    luck: &Luck,
     leave_out: bool,
     stop: &AtomicBool,
 ) -> Result<Option<(Ran, World)>, String> {
-    let tables = setting.tables(seed);
-    let mut path = Path::new(setting.scenario.clone(), seed, BEGINS, setting.extra_at_begin());
-    let shortest = setting.shortest(&tables);
-    let bound = bound(&mut path.clone(), BEGINS, setting.own_free(), setting.limit, &shortest);
-    let mut world = world(setting, method, seed, &tables)?;
+    let Luck { seed, tables, path, bound } = luck;
+    let (seed, bound, mut path) = (*seed, *bound, path.clone());
+    let mut world = world(setting, method, seed, tables)?;
     let mut fed = Fed { together: setting.is_wide(), ..Fed::default() };
     if setting.runs_already() {
         let now = world.now();
@@ -107,6 +106,11 @@ fn go_through(
         // With ten thousand shards a campaign takes seconds, and somebody waits for it to stop.
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
+        }
+        let is_last = world.now().since(BEGINS) >= setting.limit;
+        if is_last {
+            // No later cycle makes up for files that were not read.
+            quiet.same_until.fill(BEGINS);
         }
         if leave_out && quiet.is_it(&mut world) {
             world.leave_out();
@@ -128,7 +132,7 @@ fn go_through(
                 world.cluster.take_back(seen.cluster);
             }
         }
-        if world.now().since(BEGINS) >= setting.limit {
+        if is_last {
             break false;
         }
         let next = world.now() + setting.every;
@@ -136,7 +140,7 @@ fn go_through(
         world.advance(setting.every);
     };
     let broken = |what: String| format!("seed {seed}, {}: {what}", method.name);
-    conserved::check(setting, &world, &tables, ended).map_err(broken)?;
+    conserved::check(setting, &world, tables, ended).map_err(broken)?;
     let measures = ended.then(|| measure(setting, &world, &path));
     Ok(Some((Ran { seed, bound, measures }, world)))
 }
@@ -144,8 +148,8 @@ fn go_through(
 /// Knows cycles in which there is nothing to decide.
 struct Quiet {
     me: u32,
-    /// By shard of the policy: its table.
-    tables: Vec<Option<usize>>,
+    /// By shard of the policy: until when its files say what they said when they were last read.
+    same_until: Vec<Time>,
     /// The count of changes of our jobs, as the last cycle saw them. What is decided about shards that
     /// are all with Slurm depends on their own jobs, and on how much of own others have or wait for,
     /// where its room is asked for. Nodes only matter to what is submitted.
@@ -157,10 +161,8 @@ struct Quiet {
 
 impl Quiet {
     fn new(world: &mut World) -> Quiet {
-        let table = |shard: &Shard| world.cluster.work.index_of_shard(&shard.id);
-        let tables = world.policy.shards.iter().map(table).collect();
         let me = world.cluster.uid_of(ME);
-        Quiet { me, tables, changes: 0, since: None, rest: None }
+        Quiet { me, same_until: Vec::new(), changes: 0, since: None, rest: None }
     }
 
     /// Where our share of own is what others leave on average, each of their jobs counts.
@@ -205,14 +207,24 @@ impl Quiet {
         // The state is as that cycle left it; only now does anybody ask.
         if let Some(since) = self.since.take() {
             self.rest = quiet::rest(&world.policy, &world.state, self.me, since);
+            // What is running may be another run since.
+            self.same_until.clear();
+            self.same_until.resize(world.policy.shards.len(), since);
         }
         let Some(rest) = &mut self.rest else { return false };
-        let others = world.cluster.gpus_of_others(self.me);
         let now = world.now();
-        let World { policy, state, cluster, .. } = world;
-        let read = |i: usize| match policy.shards.get(i).zip(self.tables.get(i)) {
-            Some((shard, table)) => Ok(read_at(&cluster.work, *table, shard, now)),
-            None => Ok(Measured::default()),
+        let World { policy, state, cluster, tables, .. } = world;
+        let others = || cluster.gpus_of_others(self.me);
+        let read = |i: usize| {
+            let shard = policy.shards.get(i).zip(tables.get(i));
+            let Some(((shard, table), until)) = shard.zip(self.same_until.get_mut(i)) else {
+                return Some(Ok(Measured::default()));
+            };
+            if now < *until {
+                return None;
+            }
+            *until = table.map_or(now, |table| cluster.work.same_until(table, now));
+            Some(Ok(read_at(&cluster.work, *table, shard, now)))
         };
         quiet::stays_at_rest(policy, state, rest, others, read, now)
     }
@@ -255,6 +267,7 @@ fn world(
     }
     let policy = setting.policy(&order(setting.work.len(), seed), method);
     let mut world = World::new(policy, cluster, ME, seed);
+    world.look_up();
     world.unread = true;
     Ok(world)
 }
@@ -324,7 +337,10 @@ impl Fed {
         let until = needed + AHEAD;
         path.reach(until);
         self.until = Some(until);
-        for life in path.extra.iter().skip(self.lives) {
+        // The path may be drawn further than that.
+        let (lives, visits) = (self.lives, self.visits);
+        for life in path.extra.iter().skip(lives).take_while(|life| life.from <= until) {
+            self.lives += 1;
             if self.together {
                 let by = |by| Event::GpusBy { node: TOGETHER.into(), model: MODEL.into(), by };
                 cluster.plan(life.from, by(1));
@@ -335,11 +351,10 @@ impl Fed {
             cluster.plan(life.from, Event::GpuComes { node: node.clone(), model: MODEL.into() });
             cluster.plan(life.to, Event::GpuGoes { node });
         }
-        for visit in path.visitors.iter().skip(self.visits) {
+        for visit in path.visitors.iter().skip(visits).take_while(|visit| visit.at <= until) {
+            self.visits += 1;
             cluster.plan(visit.at, Event::Job(in_own(VISITOR, "gpu:1", Some(visit.lasts))));
         }
-        self.lives = path.extra.len();
-        self.visits = path.visitors.len();
     }
 }
 
@@ -385,7 +400,8 @@ mod tests {
                 for (seed, setting) in (1..).zip(settings(&scenario)) {
                     let run = |leave_out| {
                         let never = AtomicBool::new(false);
-                        let ran = go_through(&setting, &method, seed, leave_out, &never);
+                        let luck = Luck::of(&setting, seed);
+                        let ran = go_through(&setting, &method, &luck, leave_out, &never);
                         ran.expect("adds up").expect("nobody stops it")
                     };
                     let ((all, every), (some, fewer)) = (run(false), run(true));
@@ -403,6 +419,7 @@ mod tests {
     fn whoever_stops_it_need_not_wait_for_its_end() {
         let stop = AtomicBool::new(true);
         let setting = Setting::field(Scenario::Seed);
-        assert_eq!(run_until(&setting, &METHODS[0], 1, &stop), Ok(None));
+        let luck = Luck::of(&setting, 1);
+        assert_eq!(run_with(&setting, &METHODS[0], &luck, &stop), Ok(None));
     }
 }

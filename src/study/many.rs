@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::campaign::{Ran, run_until};
+use super::campaign::{Ran, run_with};
+use super::luck::Lucks;
 use super::measures::Measures;
 use super::method::Method;
 use super::setting::Setting;
@@ -86,8 +87,9 @@ pub fn run_all(
     methods: &[Method],
     orders: &Orders<'_>,
 ) -> Result<Vec<Vec<Ran>>, String> {
+    let lucks = Lucks::new(setting, orders.threads);
     let one = |n: usize, seed| match methods.get(n) {
-        Some(method) => run_until(setting, method, seed, orders.stop),
+        Some(method) => run_with(setting, method, &lucks.of(seed), orders.stop),
         None => Err(format!("no policy number {n}")),
     };
     let found = side_by_side(methods.len(), orders, one)?;

@@ -6,6 +6,7 @@ mod campaign;
 mod conserved;
 pub mod forecast;
 pub mod lab_mix;
+mod luck;
 pub mod many;
 pub mod measures;
 pub mod method;
@@ -21,5 +22,6 @@ pub mod trace;
 pub mod waits;
 mod world;
 
-pub use campaign::{Ran, run};
+pub use campaign::{Ran, run, run_with};
+pub use luck::Luck;
 pub use world::{Shards, World};

@@ -27,6 +27,8 @@ pub struct World {
     /// Every event of every cycle, unless nobody reads it.
     pub journal: Vec<Event>,
     pub(super) unread: bool,
+    /// By shard of the policy: its rows. Empty until `look_up`: they are looked for each time.
+    pub(super) tables: Vec<Option<usize>>,
     /// The user whose babysitter this is.
     user: String,
     seed: u64,
@@ -39,7 +41,14 @@ impl World {
         let state = State::new(&policy.project, &format!("sim{seed:05x}"));
         let policy = policy.with_helpers().into_owned();
         let (journal, unread) = (Vec::new(), false);
-        World { policy, state, cluster, journal, unread, user: user.to_owned(), seed }
+        let (tables, user) = (Vec::new(), user.to_owned());
+        World { policy, state, cluster, journal, unread, tables, user, seed }
+    }
+
+    /// Policy and rows are what they will be.
+    pub(super) fn look_up(&mut self) {
+        let table = |shard: &Shard| self.cluster.work.index_of_shard(&shard.id);
+        self.tables = self.policy.shards.iter().map(table).collect();
     }
 
     pub fn now(&self) -> Time {
@@ -52,11 +61,10 @@ impl World {
 
     /// One real cycle, now.
     pub fn tick(&mut self) -> Report {
-        let journal = (!self.unread).then_some(&mut self.journal);
-        let (report, freed) =
-            with_hands(&self.policy, &mut self.cluster, &self.user, self.seed, journal, |hands| {
-                tick(hands, &mut self.state)
-            });
+        let World { policy, cluster, user, seed, tables, state, journal, unread } = self;
+        let journal = (!*unread).then_some(journal);
+        let by = By { policy, tables, user, seed: *seed };
+        let (report, freed) = with_hands(&by, cluster, journal, |hands| tick(hands, state));
         self.give_back(&freed);
         self.seed = self.seed.wrapping_add(1);
         report
@@ -85,9 +93,9 @@ impl World {
     /// What a tick would do now; nothing is changed.
     pub fn plan_again(&mut self) -> Plan {
         let mut state = self.state.clone();
-        let seed = self.seed;
-        let dry = |hands: &mut Hands<'_>| dry_run(hands, &mut state).plan;
-        with_hands(&self.policy, &mut self.cluster, &self.user, seed, None, dry).0
+        let World { policy, cluster, user, seed, tables, .. } = self;
+        let by = By { policy, tables, user, seed: *seed };
+        with_hands(&by, cluster, None, |hands| dry_run(hands, &mut state).plan).0
     }
 }
 
@@ -107,19 +115,26 @@ fn choose(
     choices.into_iter().map(named).collect()
 }
 
+/// Who ticks, and by what.
+struct By<'a> {
+    policy: &'a Policy,
+    tables: &'a [Option<usize>],
+    user: &'a str,
+    seed: u64,
+}
+
 /// What came of it, and the rows that it gave back.
 fn with_hands<T>(
-    policy: &Policy,
+    by: &By<'_>,
     cluster: &mut Cluster<Rows>,
-    user: &str,
-    seed: u64,
     journal: Option<&mut Vec<Event>>,
     go: impl FnOnce(&mut Hands<'_>) -> T,
 ) -> (T, Vec<FreeRows>) {
+    let By { policy, tables, user, seed } = *by;
     let now = cluster.now();
     let uid = cluster.uid_of(user);
     let cluster = RefCell::new(cluster);
-    let mut progress = Reader { cluster: &cluster };
+    let mut progress = Reader { cluster: &cluster, policy, tables };
     let mut slurm = Shared { cluster: &cluster, uid };
     let mut kept = Memory { journal, freed: Vec::new(), cluster: &cluster };
     let done = go(&mut Hands {
@@ -219,13 +234,20 @@ impl Slurm for Shared<'_, '_> {
 
 struct Reader<'a, 'c> {
     cluster: &'a RefCell<&'c mut Cluster<Rows>>,
+    policy: &'a Policy,
+    tables: &'a [Option<usize>],
 }
 
 impl Progress for Reader<'_, '_> {
     fn measure(&mut self, shards: &[&Shard], _: u64) -> Vec<Seen<Measured>> {
         let cluster = self.cluster.borrow();
+        // They are asked for in the order of the policy.
+        let mut known = self.policy.shards.iter().zip(self.tables);
         let read = |shard: &&Shard| {
-            let index = cluster.work.index_of_shard(&shard.id);
+            let index = match known.find(|(other, _)| std::ptr::eq(*other, *shard)) {
+                Some((_, index)) => *index,
+                None => cluster.work.index_of_shard(&shard.id),
+            };
             Ok(read_at(&cluster.work, index, shard, cluster.now()))
         };
         shards.iter().map(read).collect()

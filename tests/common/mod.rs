@@ -96,7 +96,7 @@ pub fn request(log_dir: &std::path::Path) -> Request {
         time: None,
         workdir: "/".into(),
         log_dir: log_dir.to_owned(),
-        env: Vec::new(),
+        env: [].into(),
         args: Vec::new(),
         launch: Launch::Command("true".into()),
         pilot: None,

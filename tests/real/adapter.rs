@@ -72,7 +72,7 @@ impl Site {
             time: None,
             workdir: self.dir.path().to_owned(),
             log_dir: self.dir.path().join("logs").join(name),
-            env: vec![("BABYSIT_SHARD".to_owned(), "s 0".to_owned())],
+            env: vec![("BABYSIT_SHARD".to_owned(), "s 0".to_owned())].into(),
             args: Vec::new(),
             launch: Launch::Command(command.to_owned()),
             pilot: None,

@@ -56,7 +56,7 @@ pub fn request(name: &str, qos: &str, gres: &str) -> Request {
         time: None,
         workdir: PathBuf::from("/"),
         log_dir: PathBuf::from("/"),
-        env: Vec::new(),
+        env: [].into(),
         args: Vec::new(),
         launch: Launch::Command("true".to_owned()),
         pilot: None,

@@ -99,11 +99,8 @@ fn the_cap_is_honoured_before_the_row_that_would_begin_at_it() {
     let mut cluster = pair();
     cluster.work.add("f/s0", Table::new(10, Secs(60)).row_cost(dollars(0.4)).honours_cap());
     let mut asked = request("x", "own", "gpu:1");
-    for (key, value) in
-        [("BABYSIT_FAMILY", "f"), ("BABYSIT_SHARD", "s0"), ("BABYSIT_COST_CAP", "1.0")]
-    {
-        asked.env.push((key.to_owned(), value.to_owned()));
-    }
+    let env = [("BABYSIT_FAMILY", "f"), ("BABYSIT_SHARD", "s0"), ("BABYSIT_COST_CAP", "1.0")];
+    asked.env = env.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let id = submit(&mut cluster, &asked);
     cluster.advance(3600);
     assert_eq!(cluster.job(id).and_then(|job| job.end()).map(|end| end.word()), Some("COMPLETED"));
@@ -125,4 +122,36 @@ fn two_jobs_on_one_shard_are_found_out() {
     assert!(overlaps[0].both_ran);
     assert_eq!((cluster.work.rows_at(index, cluster.now()), cluster.work.redone(index)), (5, 5));
     assert_eq!(cluster.work.spent_at(index, cluster.now()), Money(70));
+}
+
+fn running(cluster: &Cluster) -> usize {
+    cluster.history().iter().filter(|job| job.is_running()).count()
+}
+
+#[test]
+fn rows_stay_what_they_are_until_the_moment_that_is_named() {
+    for (late, slower) in [(0, 1.0), (90, 1.0), (0, 1.7), (45, 2.3)] {
+        let mut cluster = pair();
+        let times = [300, 20, 61, 900, 7].map(Secs);
+        let table = Table::of(times).start_cost(Secs(100)).late(Secs(late));
+        let index = cluster.work.add("f.s0", table.slower_on("rtx4090", slower));
+        submit(&mut cluster, &request("f.s0.a1", "own", "gpu:1"));
+        cluster.advance(5);
+        let mut changes = 0;
+        let mut named = cluster.work.same_until(index, cluster.now());
+        for _ in 0..4000 {
+            let (before, runs) = (cluster.work.rows_at(index, cluster.now()), running(&cluster));
+            cluster.advance(1);
+            let now = cluster.now();
+            let grew = cluster.work.rows_at(index, now) != before;
+            if runs == running(&cluster) {
+                assert_eq!(grew, now == named, "late {late}, slower {slower}, {now:?}");
+            }
+            changes += u32::from(grew);
+            if now >= named || runs != running(&cluster) {
+                named = cluster.work.same_until(index, now);
+            }
+        }
+        assert_eq!(changes, 5, "late {late}, slower {slower}");
+    }
 }
