@@ -80,7 +80,7 @@ impl<W: Work> Cluster<W> {
                     self.start(place, node, taken);
                 }
                 Verdict::Wait(reason) => {
-                    self.set_reason(place, &reason);
+                    self.set_reason(place, reason.clone());
                     last = Some((place, Some(reason)));
                 }
                 Verdict::NoRoom => {
@@ -88,7 +88,7 @@ impl<W: Work> Cluster<W> {
                     let first = partition.and_then(|partition| desk.blocked.get_mut(partition));
                     let second = first.is_some_and(|flag| std::mem::replace(flag, true));
                     let word = if second { "Priority" } else { "Resources" };
-                    self.set_reason(place, &Cow::Borrowed(word));
+                    self.set_reason(place, Cow::Borrowed(word));
                     if !self.site.backfill {
                         self.close_for_others(place, &mut desk.closed);
                     }
@@ -99,11 +99,11 @@ impl<W: Work> Cluster<W> {
         self.desk = desk;
     }
 
-    fn set_reason(&mut self, place: usize, reason: &Cow<'static, str>) {
-        if self.jobs.get(place).is_some_and(|job| job.reason != *reason)
+    fn set_reason(&mut self, place: usize, reason: Cow<'static, str>) {
+        if self.jobs.get(place).is_some_and(|job| job.reason != reason)
             && let Some(job) = self.jobs.get_mut(place)
         {
-            job.reason.clone_from(reason);
+            job.reason = reason;
         }
     }
 
@@ -130,7 +130,7 @@ impl<W: Work> Cluster<W> {
             let kept = job.held.or((job.begin > self.now).then_some("BeginTime"));
             match kept {
                 None => order.push((Reverse(self.priority(job)), job.submitted, place)),
-                Some(word) => self.set_reason(place, &Cow::Borrowed(word)),
+                Some(word) => self.set_reason(place, Cow::Borrowed(word)),
             }
         }
         order.sort_unstable();
