@@ -95,14 +95,14 @@ fn campaign(shards: usize, nodes: usize) -> (Policy, State, Observation) {
         let job = QueueJob {
             id: JobId(1000 + i as u64),
             uid: 1001,
-            user: "alice".to_owned(),
+            user: "alice".into(),
             state: JobState::Pending,
-            qos: "extra".to_owned(),
-            partition: "gpu".to_owned(),
+            qos: "extra".into(),
+            partition: "gpu".into(),
             gpus: Some(1),
             submitted: Some(NOW),
             priority: Some(100),
-            reason: "Priority".to_owned(),
+            reason: "Priority".into(),
             name: token.name.clone(),
             comment: token.comment.clone(),
             ..QueueJob::default()

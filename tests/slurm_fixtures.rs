@@ -90,8 +90,8 @@ fn squeue_with_separators() {
         assert_eq!(jobs.len(), 17, "{release}");
         let job = |name: &str| jobs.iter().find(|job| job.name == name).expect("there");
         let own3 = job("h-own3");
-        assert_eq!((own3.state.clone(), own3.qos.as_str()), (JobState::Pending, "own"));
-        assert_eq!((own3.gpus, own3.reason.as_str()), (Some(1), "QOSGrpGRES"));
+        assert_eq!((own3.state.clone(), own3.qos.as_ref()), (JobState::Pending, "own"));
+        assert_eq!((own3.gpus, own3.reason.as_ref()), (Some(1), "QOSGrpGRES"));
         assert_eq!(own3.asked.first().and_then(|g| g.model.as_deref()), Some("rtx4090"));
         assert_eq!(
             (own3.comment.as_str(), job("h-gpus").comment.as_str()),
@@ -147,7 +147,7 @@ fn our_own_question_to_a_queue_with_hostile_names() {
     let asked = |id| job(id).asked.iter().map(|g| (g.model.clone(), g.count)).collect::<Vec<_>>();
     assert_eq!(asked(26), [(Some("rtx5090".to_owned()), 2)]);
     assert_eq!((asked(27), job(27).gpus), (vec![], Some(0)));
-    assert_eq!((job(29).gpus, job(29).reason.as_str(), job(30).nice), (Some(4), "QOSGrpGRES", -50));
+    assert_eq!((job(29).gpus, job(29).reason.as_ref(), job(30).nice), (Some(4), "QOSGrpGRES", -50));
     assert_eq!(jobs.iter().filter(|job| job.id.0 == 28).count(), 3, "pending elements of an array");
 
     let nodes = sinfo::parse(&stdout(release, "tagged-sinfo.txt"), TAGGED).expect("whole");

@@ -1,5 +1,7 @@
 //! What Slurm shows of jobs and nodes, in our nouns.
 
+use std::sync::Arc;
+
 use super::id::JobId;
 use super::units::{Secs, Time};
 
@@ -8,11 +10,13 @@ use super::units::{Secs, Time};
 pub struct QueueJob {
     pub id: JobId,
     pub uid: u32,
-    pub user: String,
+    /// Shared with the jobs beside it that have the same, as the other short words are: there may be
+    /// tens of thousands.
+    pub user: Arc<str>,
     pub state: JobState,
-    pub qos: String,
-    pub partition: String,
-    pub account: String,
+    pub qos: Arc<str>,
+    pub partition: Arc<str>,
+    pub account: Arc<str>,
     /// GPUs it asked for or holds; `None` where Slurm did not say it readably.
     pub gpus: Option<u32>,
     /// The same by model, as it was asked (an untyped request has no model).
@@ -32,7 +36,7 @@ pub struct QueueJob {
     pub restarts: u32,
     /// Slurm may start this id again by itself.
     pub requeue: bool,
-    pub reason: String,
+    pub reason: Arc<str>,
     /// Empty where it holds bytes that no job of ours has.
     pub name: String,
     pub comment: String,

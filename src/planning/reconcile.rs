@@ -233,12 +233,12 @@ impl Step<'_, '_> {
         let runs = job.state.holds_gpus();
         live.state = job.state.clone();
         live.lane = lane_of(self.policy.lanes.as_ref(), job);
-        live.qos.clone_from(&job.qos);
+        job.qos.as_ref().clone_into(&mut live.qos);
         // Most cycles find each where it was.
         if live.nodes != job.nodes {
             live.nodes.clone_from(&job.nodes);
         }
-        live.reason.clone_from(&job.reason);
+        job.reason.as_ref().clone_into(&mut live.reason);
         if live.submitted.is_none() {
             kept_off::first_sight(&mut live.attempt, self.record, job.excluded.as_deref());
         }

@@ -158,7 +158,7 @@ impl Job {
         if line.id != self.id || line.user.is_empty() {
             line.id = self.id;
             line.uid = self.uid;
-            line.user.clone_from(&self.user);
+            share(&mut line.user, &self.user);
             line.gpus = Some(self.gpus());
             line.asked.clone_from(&self.ask.gpus);
             line.cpus = Some(self.ask.cpus);
@@ -174,9 +174,9 @@ impl Job {
             (None, Phase::Over, Some(stay)) => JobState::Over(stay.end),
             (None, Phase::Pending | Phase::Over, _) => JobState::Pending,
         };
-        put(&mut line.qos, qos);
-        put(&mut line.partition, partition);
-        put(&mut line.account, &self.account);
+        share(&mut line.qos, qos);
+        share(&mut line.partition, partition);
+        share(&mut line.account, &self.account);
         line.submitted = Some(self.submitted);
         line.started = self.started().or(over.and_then(|stay| stay.started));
         line.ends = match over {
@@ -197,7 +197,14 @@ impl Job {
             other => *other = Some(self.excluded.clone()),
         }
         line.restarts = self.restarts;
-        put(&mut line.reason, &self.reason);
+        share(&mut line.reason, &self.reason);
+    }
+}
+
+/// The same text is not made again.
+fn share(text: &mut Arc<str>, new: &str) {
+    if **text != *new {
+        *text = new.into();
     }
 }
 

@@ -4,6 +4,8 @@
 //! ourselves), always `-r` (pending array elements would be merged) and `-t all` (an end that is
 //! still shown is the cheapest news of it).
 
+use std::sync::Arc;
+
 use crate::model::cluster::{GpuCount, QueueJob};
 use crate::model::id::JobId;
 
@@ -164,13 +166,33 @@ pub fn parse_rows(
     Ok(jobs)
 }
 
-/// The GPUs of the row above: most jobs of a queue ask for theirs in the same words, which are read
+/// The row above: most jobs of a queue are somebody's in the same few words, which are read and kept
 /// once then.
 #[derive(Debug, Default)]
 struct Above {
     total: Words,
     per_node: Words,
     per_job: Words,
+    user: Text,
+    qos: Text,
+    partition: Text,
+    account: Text,
+    reason: Text,
+}
+
+/// A cell's text, and what is kept of it.
+#[derive(Debug, Default)]
+struct Text(String, Arc<str>);
+
+impl Text {
+    fn share(&mut self, cell: &str, keep: fn(&str) -> String) -> Arc<str> {
+        let Text(known, kept) = self;
+        if known != cell {
+            cell.clone_into(known);
+            *kept = keep(cell).into();
+        }
+        Arc::clone(kept)
+    }
 }
 
 /// A cell, and what it was read as; `None` as long as there was none.
@@ -191,19 +213,19 @@ impl Words {
 
 fn job(cells: &[&str], columns: &[Column], above: &mut Above) -> Result<QueueJob, String> {
     let mut job = QueueJob::default();
-    let Above { total, per_node, per_job } = above;
+    let Above { total, per_node, per_job, user, qos, partition, account, reason } = above;
     let mut nodes = 1;
     for (cell, column) in cells.iter().zip(columns) {
         let cell = trimmed(cell);
         match column {
             C::JobId => job.id = JobId(job_id(cell)?),
             C::UserId => job.uid = number(cell, "uid")?,
-            C::UserName => job.user = cell.to_owned(),
+            C::UserName => job.user = user.share(cell, str::to_owned),
             C::State if cell.is_empty() => return Err("a job without a state".to_owned()),
             C::State => job.state = state::job(cell),
-            C::Qos => job.qos = own_text(cell),
-            C::Partition => job.partition = own_text(cell),
-            C::Account => job.account = own_text(cell),
+            C::Qos => job.qos = qos.share(cell, own_text),
+            C::Partition => job.partition = partition.share(cell, own_text),
+            C::Account => job.account = account.share(cell, own_text),
             C::TresAlloc => total.read(cell, gres::of_tres),
             C::TresPerNode => per_node.read(cell, gres::of_job),
             C::TresPerJob => per_job.read(cell, gres::of_job),
@@ -220,7 +242,7 @@ fn job(cells: &[&str], columns: &[Column], above: &mut Above) -> Result<QueueJob
             C::ExcNodes => job.excluded = Some(names(cell)?),
             C::RestartCnt => job.restarts = number(cell, "restart count")?,
             C::Requeue => job.requeue = number::<u32>(cell, "requeue flag")? != 0,
-            C::Reason => job.reason = own_text(cell),
+            C::Reason => job.reason = reason.share(cell, own_text),
             C::Name => job.name = own_text(cell),
             C::Comment => job.comment = own_text(cell),
             C::Ignored => {}
@@ -331,7 +353,7 @@ mod tests {
     #[test]
     fn a_row_becomes_a_job() {
         let job = read(&[]).expect("fits");
-        assert_eq!((job.id, job.uid, job.user.as_str()), (JobId(7), 1001, "alice"));
+        assert_eq!((job.id, job.uid, job.user.as_ref()), (JobId(7), 1001, "alice"));
         assert_eq!((job.state, job.gpus, job.nice), (JobState::Running, Some(2), -50));
         assert_eq!(job.asked, [GpuCount { model: Some("rtx4090".to_owned()), count: 2 }]);
         assert_eq!((job.submitted, job.started), (Some(Time(1_795_955_109)), None));

@@ -149,7 +149,7 @@ fn submit_look_change_cancel_and_look_back() {
         (running.name.as_str(), running.comment.as_str()),
         (&*request.token.name, "babysit:t:stays")
     );
-    assert_eq!((running.gpus, running.qos.as_str(), running.requeue), (Some(1), "own", false));
+    assert_eq!((running.gpus, running.qos.as_ref(), running.requeue), (Some(1), "own", false));
     assert_eq!((running.nice, running.restarts, running.nodes.len()), (7, 0, 1));
     let submitted = running.submitted.expect("a time");
     assert!((submitted.0 - site.now).abs() < 3600, "in UTC: {submitted:?}");
@@ -199,12 +199,12 @@ fn submit_look_change_cancel_and_look_back() {
     let lane = Change::Lane { qos: Some("extra".to_owned()), partition: None, account: None };
     assert_eq!(site.slurm.update(&two, &lane), Asked::Done);
     for id in two {
-        site.until(id, "in extra", |job| job.qos == "extra");
+        site.until(id, "in extra", |job| &*job.qos == "extra");
     }
     let back = Change::Lane { qos: Some("own".to_owned()), partition: None, account: None };
     let asked = site.slurm.update(&[stays, JobId(999_999), two[0], two[1]], &back);
     assert!(matches!(&asked, Asked::Failed(text) if text.contains("exit code 1")), "{asked:?}");
-    site.until(two[1], "back in own", |job| job.qos == "own");
+    site.until(two[1], "back in own", |job| &*job.qos == "own");
     assert_eq!(
         site.slurm.update(&two, &Change::Exclude(vec!["a1".into(), "c1".into()])),
         Asked::Done

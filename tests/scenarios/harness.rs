@@ -167,11 +167,11 @@ impl Story {
 
     /// Ids of the shards whose job is pending in a lane, as Slurm has it now.
     pub fn pending_in(&mut self, qos: &str) -> Vec<String> {
-        self.seen(|job| job.qos == qos && job.state == babysit::model::cluster::JobState::Pending)
+        self.seen(|job| *job.qos == *qos && job.state == babysit::model::cluster::JobState::Pending)
     }
 
     pub fn running_in(&mut self, qos: &str) -> Vec<String> {
-        self.seen(|job| job.qos == qos && job.state == babysit::model::cluster::JobState::Running)
+        self.seen(|job| *job.qos == *qos && job.state == babysit::model::cluster::JobState::Running)
     }
 
     fn seen(&mut self, which: impl Fn(&babysit::model::cluster::QueueJob) -> bool) -> Vec<String> {

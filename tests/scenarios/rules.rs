@@ -72,7 +72,7 @@ fn spots(policy: &Policy, state: &State, seen: &Seen, started: &Started) -> Vec<
                 .jobs
                 .iter()
                 .filter(|job| job.state == JobState::Running && job.nodes.contains(&node.name));
-            let backfill = here.filter(|job| yields.as_ref() == Some(&job.qos)).map(|job| {
+            let backfill = here.filter(|job| yields.as_deref() == Some(&*job.qos)).map(|job| {
                 let typed = |ask: &&babysit::model::cluster::GpuCount| {
                     ask.model.as_deref().unwrap_or(&model) == model
                 };

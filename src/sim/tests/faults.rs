@@ -94,7 +94,7 @@ fn an_update_may_be_denied_and_have_worked_and_the_other_way_round() {
         cluster.faults.next(Command::Scontrol, fault);
         let answer = format!("{:?}", cluster.door("alice").update(&[id], &to_extra()));
         assert!(answer.contains(said), "{fault:?}: {answer}");
-        assert_eq!(line(&mut cluster, id).qos, qos, "{fault:?}");
+        assert_eq!(&*line(&mut cluster, id).qos, qos, "{fault:?}");
     };
     check(Fault::FalseAlarm, "Access/permission denied for job 1", "extra");
     check(Fault::LostReply, "Unexpected message received for job 1", "extra");

@@ -97,7 +97,7 @@ fn a_pending_job_moves_lane_with_its_id_and_submit_time_and_starts_at_once() {
     assert!(line(&mut cluster, id).priority < before.priority);
     cluster.advance(1);
     assert_eq!(state(&mut cluster, id), "RUNNING b1");
-    assert_eq!(line(&mut cluster, id).qos, "extra");
+    assert_eq!(&*line(&mut cluster, id).qos, "extra");
 }
 
 #[test]

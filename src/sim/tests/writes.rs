@@ -131,8 +131,8 @@ fn a_list_is_applied_as_far_as_it_can_be() {
     let said = cluster.door("alice").update(&[first, JobId(77), last], &change);
     let text = "scontrol: exit code 1: Invalid job id specified for job 77";
     assert_eq!(said, Asked::Failed(text.to_owned()));
-    let lanes: Vec<String> = queue(&mut cluster).into_iter().map(|job| job.qos).collect();
-    assert_eq!(lanes, ["extra", "extra"]);
+    let lanes: Vec<_> = queue(&mut cluster).into_iter().map(|job| job.qos).collect();
+    assert_eq!(lanes, ["extra".into(), "extra".into()]);
 }
 
 #[test]
