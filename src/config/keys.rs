@@ -77,29 +77,8 @@ pub(super) const FAMILY: &[&str] = &[
     "shards",
     "shard",
 ];
-/// A family's keys, without the two that make the list of its shards.
-pub(super) const SHARD: &[&str] = &[
-    "lab",
-    "command",
-    "script",
-    "workdir",
-    "gpus",
-    "cpus",
-    "mem",
-    "min_tier",
-    "submit",
-    "pilot",
-    "args",
-    "time",
-    "rows",
-    "row_time",
-    "done",
-    "cost",
-    "cap",
-    "oom",
-    "restart_stalled",
-    "split",
-];
+/// A family's keys, without the two at the end that make the list of its shards.
+pub(super) const SHARD: &[&str] = FAMILY.split_at(FAMILY.len() - 2).0;
 pub(super) const DONE: &[&str] = &["glob", "jsonl", "key"];
 pub(super) const COST: &[&str] = &["jsonl", "field", "gpu_hour"];
 
