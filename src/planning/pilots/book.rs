@@ -11,26 +11,27 @@
 //!   paid for there.
 //! - A claim of a job that is not ours, or is over, is refused: the next one carries a higher number.
 
+mod job;
+mod over;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
 
-use crate::model::cluster::{EndWord, JobState, QueueJob};
+use crate::model::cluster::JobState;
 use crate::model::id::{JobId, ShardId};
 use crate::model::observation::Observation;
 use crate::model::pilot::{Claim, Claims, Turn};
 use crate::model::policy::{Policy, Shard};
-use crate::model::state::{Attempt, End, EndHow, LabRecord, Live, ShardRecord, Slot, State, Stop};
+use crate::model::state::{Attempt, LabRecord, Live, ShardRecord, Slot, State};
 use crate::model::units::{Secs, Time};
 
-use super::super::account::{self, Run};
 use super::super::event::{Event, What};
 use super::super::measure::rows_left;
 use super::super::past::Past;
 use super::super::plan::Target;
-use super::super::reconcile::{VANISH_AFTER, tier_of_run};
 use super::super::roster::Roster;
-use super::strays::{is_wanted, stray, strays};
+use super::strays::{is_wanted, strays};
 use super::{group, next_fence};
 
 /// What came of the claims.
@@ -191,78 +192,6 @@ impl Desk<'_> {
         }
     }
 
-    /// The claim's job in the queue, if it is there: by id, user and comment.
-    fn queued(&self, claim: &Claim) -> Option<&'_ QueueJob> {
-        let job = self.roster.by_id(claim.job)?;
-        (job.uid == claim.uid && job.comment == claim.token).then_some(job)
-    }
-
-    /// A job whose submission had no clear answer is its record's first, so that it is not found a second
-    /// time when it is over.
-    fn adopt(&mut self, claim: &Claim, events: &mut Vec<Event>) {
-        if self.holders.contains_key(&claim.job) || self.queued(claim).is_none() {
-            return;
-        }
-        let awaits = |record: &ShardRecord| match &record.slot {
-            Slot::Submitting(intent) => intent.attempt.token.comment == claim.token,
-            Slot::Free | Slot::Live(_) | Slot::Settling(_) => false,
-        };
-        let Some(i) = self.shards.iter().chain(self.orphans.iter()).position(awaits) else {
-            return;
-        };
-        let now = self.now;
-        let Some(record) = self.record(i) else { return };
-        let Slot::Submitting(intent) = &record.slot else { return };
-        let live = Live::new(intent.attempt.clone(), claim.job);
-        let what = What::Adopted { job: claim.job, attempt: live.attempt.number };
-        events.push(Event { at: now, shard: Some(record.id.clone()), what });
-        record.slot = Slot::Live(Box::new(live));
-        self.holders.insert(claim.job, i);
-    }
-
-    /// Some record has its end, and was charged for it.
-    fn has_ended(&self, job: JobId) -> bool {
-        let ended = |record: &ShardRecord| {
-            let settling = match &record.slot {
-                Slot::Settling(end) => Some(end),
-                Slot::Free | Slot::Submitting(_) | Slot::Live(_) => None,
-            };
-            settling.into_iter().chain(&record.last_end).any(|end| end.job == job)
-        };
-        self.shards.iter().chain(self.orphans.iter()).any(ended)
-    }
-
-    /// The job behind a claim as a record has it, or as the queue shows it. `Err`: none of ours.
-    fn pilot(&mut self, claim: &Claim) -> Result<Live, String> {
-        if claim.instance != self.instance {
-            return Err(format!("it is of another state, {}", claim.instance));
-        }
-        let queued = self.queued(claim).cloned();
-        let (policy, instance, now) = (self.policy, self.instance, self.now);
-        let held = self.holders.get(&claim.job).copied();
-        let ended = held.is_none() && self.has_ended(claim.job);
-        let held = held.and_then(|i| self.record(i)?.live());
-        let live = match (held, &queued) {
-            (Some(live), _) => {
-                if live.attempt.token.comment != claim.token || live.attempt.uid != claim.uid {
-                    return Err(format!("job {} is not its writer's", claim.job));
-                }
-                live.clone()
-            }
-            // Its submission was found to have come through after it was over, say.
-            (None, Some(_)) if ended => {
-                return Err(format!("job {} had ended before", claim.job));
-            }
-            (None, Some(job)) if is_of(instance, job) => stray(policy, job, now),
-            (None, _) => return Err(format!("Slurm shows no job {} of ours", claim.job)),
-        };
-        let restarts = queued.map_or(live.restarts, |job| job.restarts.max(live.restarts));
-        if claim.run < restarts {
-            return Err(format!("job {} was started anew since", claim.job));
-        }
-        Ok(live)
-    }
-
     /// Makes the pilot the claimed shard's. `None`: not yet, and nothing was changed.
     fn hand_on(
         &mut self,
@@ -384,90 +313,4 @@ impl Desk<'_> {
         };
         fits.max_by_key(|(i, (shard, record))| (left(shard, record), Reverse(*i))).map(|(i, _)| i)
     }
-
-    /// When the run that claimed began, as Slurm has it. `None`: that is to be learned yet.
-    fn run_began(&self, claim: &Claim, pilot: &Live) -> Option<Time> {
-        let shown = self.queued(claim).filter(|job| job.restarts == claim.run);
-        if let Some(began) = shown.and_then(|job| job.started) {
-            return Some(began);
-        }
-        let of_run = pilot.turn.filter(|turn| turn.run == claim.run);
-        if let (Some(turn), Some(started)) = (of_run, pilot.started) {
-            return Some(started - turn.after);
-        }
-        let rows = self.past.runs(&pilot.attempt, claim.job, claim.run);
-        if let Some(began) = rows.first().and_then(|row| row.started) {
-            return Some(began);
-        }
-        // Accounting is late, as it may be; or it has nothing, and only the claim's own clock tells.
-        let late =
-            self.past.gap.is_some() || (!self.past.off && self.now.since(claim.at) < VANISH_AFTER);
-        (!late).then(|| (claim.at - claim.after).min(self.now))
-    }
-
-    /// Ends the attempt that the pilot leaves, and returns when: its part of the run is charged here.
-    fn hand_over(
-        &mut self,
-        a: usize,
-        claim: &Claim,
-        base: Time,
-        events: &mut Vec<Event>,
-    ) -> Option<Time> {
-        let (policy, now) = (self.policy, self.now);
-        let shown = self.queued(claim).cloned();
-        let live = match &self.record(a)?.slot {
-            Slot::Live(live) => (**live).clone(),
-            Slot::Free | Slot::Submitting(_) | Slot::Settling(_) => return None,
-        };
-        let rows = self.past.all(&live.attempt, live.job);
-        let row = rows.iter().find(|row| row.started == Some(base));
-        let over = row.and_then(|row| row.ended);
-        let over =
-            over.or(shown.as_ref().filter(|job| job.state.is_over()).and_then(|job| job.ends));
-        let began = live.begun(base, claim.run);
-        // No claim can be from after the run, or from the time to come.
-        let latest = over.unwrap_or(now).min(now);
-        let ended = (base + claim.after).min(latest).max(began);
-        let nodes = [&live.nodes].into_iter().chain(shown.as_ref().map(|job| &job.nodes));
-        let nodes = nodes.chain(row.map(|row| &row.nodes)).find(|nodes| !nodes.is_empty());
-        let nodes = nodes.cloned().unwrap_or_default();
-        let asked = shown.as_ref().map_or(&[][..], |job| job.asked.as_slice());
-        let all = &self.seen.cluster.nodes;
-        let min = policy.shards.get(a).and_then(|shard| shard.min_tier);
-        // As `record`, which would keep `labs` out of reach.
-        let (named, labs) = (self.shards.len(), &mut *self.labs);
-        let record =
-            if a < named { self.shards.get_mut(a) } else { self.orphans.get_mut(a - named) }?;
-        let min = record.min_tier.or(min);
-        let known = live.tier.clone().filter(|_| live.started.is_some());
-        let tier = known.or_else(|| tier_of_run(policy, all, min, &live.attempt, &nodes, asked));
-        let (number, gpus) = (live.attempt.number, live.attempt.gpus);
-        let run = Run { attempt: number, gpus, started: began, ended, tier: tier.as_deref() };
-        let lab = record.lab.clone();
-        let new = account::charge_run(policy, &lab, record, labs, &run, now);
-        account::charge_owed(policy, &lab, record, labs, now);
-        record.ran += new;
-        let tell = |what| Event { at: now, shard: Some(record.id.clone()), what };
-        if new.0 > 0 {
-            events.push(tell(What::Charged { attempt: number, gpu_seconds: new.0 }));
-        }
-        let returned = live.turn.is_some_and(|turn| turn.returned);
-        let how = EndHow::Word(EndWord::Completed);
-        record.slot = Slot::Settling(Box::new(End {
-            started: Some(began),
-            ended,
-            exit: "0:0".to_owned(),
-            nodes,
-            tier,
-            mark: live.mark,
-            stop: live.stop.or(returned.then_some(Stop::Unclaimed)),
-            ..End::new(&live.attempt, live.job, how, now)
-        }));
-        Some(ended)
-    }
-}
-
-fn is_of(instance: &str, job: &QueueJob) -> bool {
-    let rest = job.comment.strip_prefix("babysit:").and_then(|rest| rest.strip_prefix(instance));
-    rest.is_some_and(|rest| rest.starts_with(':'))
 }
