@@ -174,10 +174,42 @@ impl PartialEq for Name<'_> {
 impl Eq for Name<'_> {}
 
 #[cfg(test)]
+impl Shard {
+    /// One GPU, one row, nothing asked for: what a unit test changes of it is what it is about.
+    pub(crate) fn plain(id: ShardId) -> Shard {
+        use super::policy::{Kin, Launch, RowsIn, SubmitMode};
+        Shard {
+            id,
+            index: 0,
+            lab: "BCG".into(),
+            launch: Launch::Command("true".to_owned()),
+            workdir: std::path::Path::new("/w").into(),
+            gpus: 1,
+            cpus: None,
+            mem: None,
+            min_tier: None,
+            submit: SubmitMode::Queued,
+            args: Vec::new(),
+            time: None,
+            rows: 1,
+            row_time: super::units::Secs(60),
+            done: RowsIn::Glob("/w/*".to_owned()),
+            cost: None,
+            cap: None,
+            oom: Vec::new(),
+            restart_stalled: false,
+            split: None,
+            helps: None,
+            pilot: false,
+            kin: Kin::Family,
+            log_dir: "/w".into(),
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::policy::{Launch, RowsIn, SubmitMode};
-    use crate::model::units::Secs;
 
     fn ids() -> Vec<ShardId> {
         let families =
@@ -197,39 +229,10 @@ mod tests {
         }
     }
 
-    fn shard(id: &ShardId, lab: &str) -> Shard {
-        Shard {
-            id: id.clone(),
-            index: 0,
-            lab: lab.into(),
-            launch: Launch::Command("true".to_owned()),
-            workdir: std::path::Path::new("/w").into(),
-            gpus: 1,
-            cpus: None,
-            mem: None,
-            min_tier: None,
-            submit: SubmitMode::Queued,
-            args: Vec::new(),
-            time: None,
-            rows: 1,
-            row_time: Secs(60),
-            done: RowsIn::Glob("/w/*".to_owned()),
-            cost: None,
-            cap: None,
-            oom: Vec::new(),
-            restart_stalled: false,
-            split: None,
-            helps: None,
-            pilot: false,
-            kin: crate::model::policy::Kin::Family,
-            log_dir: "/w".into(),
-        }
-    }
-
     #[test]
     fn places_are_those_of_the_ids_and_follow_every_change() {
         let ids = ids();
-        let mut shards: Shards = ids.iter().rev().map(|id| shard(id, "BCG")).collect();
+        let mut shards: Shards = ids.iter().rev().map(|id| Shard::plain(id.clone())).collect();
         let right = |shards: &Shards| {
             let mut sorted: Vec<&ShardId> = shards.iter().map(|shard| &shard.id).collect();
             sorted.sort();

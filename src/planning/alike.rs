@@ -144,9 +144,9 @@ pub fn fit<'a>(
 pub(super) mod tests {
     use super::*;
     use crate::model::id::ShardId;
-    use crate::model::policy::{Kin, Launch, RowsIn, Rules, SlurmSettings, SubmitMode, Tier};
+    use crate::model::policy::{Rules, SlurmSettings, SubmitMode, Tier};
     use crate::model::state::Pin;
-    use crate::model::units::{Secs, Tflops};
+    use crate::model::units::Tflops;
 
     pub fn policy() -> Policy {
         let tier = |name: &str, rank| Tier {
@@ -158,30 +158,10 @@ pub(super) mod tests {
             max_gpus: None,
         };
         let shard = Shard {
-            restart_stalled: false,
-            split: None,
-            helps: None,
-            pilot: false,
-            kin: Kin::Family,
-            id: ShardId::new("a", "s0"),
-            index: 0,
-            lab: "BCG".into(),
-            launch: Launch::Command("true".to_owned()),
-            workdir: std::path::Path::new("/w").into(),
             gpus: 2,
-            cpus: None,
-            mem: None,
             min_tier: Some(2),
             submit: SubmitMode::Placed,
-            args: Vec::new(),
-            time: None,
-            rows: 1,
-            row_time: Secs(60),
-            done: RowsIn::Glob("/w/*".to_owned()),
-            cost: None,
-            cap: None,
-            oom: Vec::new(),
-            log_dir: "/w".into(),
+            ..Shard::plain(ShardId::new("a", "s0"))
         };
         Policy {
             project: "p".to_owned(),

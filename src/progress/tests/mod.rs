@@ -7,15 +7,15 @@ mod patterns;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use proptest::prelude::ProptestConfig;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
 use crate::model::id::ShardId;
-use crate::model::policy::{CostIn, Kin, Launch, RowsIn, Shard, SubmitMode};
-use crate::model::units::{Money, Secs};
+use crate::model::policy::{CostIn, RowsIn, Shard};
+use crate::model::units::Money;
 
 fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
@@ -36,32 +36,7 @@ fn fifo(path: &Path) {
 }
 
 pub(super) fn shard(name: &str, done: RowsIn, cost: Option<CostIn>) -> Shard {
-    Shard {
-        id: ShardId::new("find", name),
-        index: 0,
-        lab: "BCG".into(),
-        launch: Launch::Command("true".to_owned()),
-        workdir: PathBuf::from("/").into(),
-        gpus: 1,
-        cpus: None,
-        mem: None,
-        min_tier: None,
-        submit: SubmitMode::Queued,
-        args: Vec::new(),
-        time: None,
-        rows: 44,
-        row_time: Secs(60),
-        done,
-        cost,
-        cap: None,
-        oom: Vec::new(),
-        restart_stalled: false,
-        split: None,
-        helps: None,
-        pilot: false,
-        kin: Kin::Family,
-        log_dir: PathBuf::from("/"),
-    }
+    Shard { rows: 44, done, cost, ..Shard::plain(ShardId::new("find", name)) }
 }
 
 fn dollars(amount: f64) -> Money {
