@@ -3,6 +3,9 @@
 //! `cargo bench --bench scale`. Figures that the issues ask for:
 //! plan / state read at 10 000 shards on 1 000 nodes (<= 0.25), the growth exponent, and a durable
 //! save against a careless one (<= 2). `--quick` leaves the largest campaign out.
+//!
+//! What follows from shards.toml alone (`Shards`: the order of ids, the labs) is there before a plan is
+//! measured, as it is in a tick, which works it out while it waits for squeue.
 
 use std::time::{Duration, Instant};
 
