@@ -4,6 +4,7 @@
 //! without an answer has not thereby failed (policy.md section 2.1, slurm.md "Ending").
 
 mod runs;
+mod twins;
 
 pub(super) use runs::tier_of_run;
 
@@ -103,7 +104,7 @@ impl<'a> Shown<'a> {
             Slot::Live(live) => step.follow(live),
         };
         record.slot = after;
-        twins.extend(twins_of(record, roster, shard, *me, *now, events));
+        twins.extend(twins::of(record, roster, shard, *me, *now, events));
     }
 }
 
@@ -372,40 +373,4 @@ impl Step<'_, '_> {
         account::charge_owed(self.policy, lab, self.record, self.labs, self.now);
         Slot::Settling(Box::new(end))
     }
-}
-
-/// Live jobs of a shard beside the one that its record holds. The record's own is kept; another
-/// that still pends may be cancelled, one that runs is only told, once: it may be doing real work.
-fn twins_of(
-    record: &mut ShardRecord,
-    roster: &Roster<'_>,
-    shard: usize,
-    me: u32,
-    now: Time,
-    events: &mut Vec<Event>,
-) -> Vec<Target> {
-    let Slot::Live(live) = &mut record.slot else { return Vec::new() };
-    let before = mem::take(&mut live.twins);
-    let mut cancel = Vec::new();
-    for ours in roster.of(shard) {
-        // By its token the very job that the record means, under an id that it did not expect.
-        let same = live.submitted.is_none() && ours.job.comment == live.attempt.token.comment;
-        if ours.job.id == live.job || same || ours.job.state.is_over() {
-            continue;
-        }
-        let cancelled = ours.job.state == JobState::Pending && ours.job.uid == me;
-        if !before.contains(&ours.job.id) {
-            events.push(Event {
-                at: now,
-                shard: Some(record.id.clone()),
-                what: What::Twin { kept: live.job, other: ours.job.id, cancelled },
-            });
-        }
-        if cancelled {
-            cancel.push(Target::new(shard, &record.id, ours.job.id));
-        } else {
-            live.twins.push(ours.job.id);
-        }
-    }
-    cancel
 }
