@@ -61,9 +61,7 @@ impl Pilots {
     /// Replaces the offer where it says something else than before. True: it did.
     pub fn put_offer(&self, offer: &Offer) -> Result<bool, StoreError> {
         let path = self.folder.join(OFFER);
-        let bytes = pilot::offer_to_bytes(offer).map_err(|error| {
-            StoreError::io("spell the offer as JSON", &path)(io::Error::other(error))
-        })?;
+        let bytes = pilot::offer_to_bytes(offer);
         file::make_folder(&self.folder)?;
         // One that cannot be read is as good as another offer.
         if matches!(file::read(&path), Ok(Some((there, _))) if there == bytes) {
@@ -91,7 +89,7 @@ impl Pilots {
     /// A sentence: the folder cannot be written, so nobody knows whose the shard is.
     pub fn claim(&self, claim: &Claim) -> Result<Claimed, String> {
         let path = self.folder.join(name(&claim.shard, claim.fence, CLAIM));
-        let bytes = pilot::claim_to_bytes(claim).map_err(|error| error.to_string())?;
+        let bytes = pilot::claim_to_bytes(claim);
         let wrong = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
         let Claim { host, job, run, place, .. } = claim;
         // No two processes share it, and one that a crash left is of the same process's kind.

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::form::{Blank, Form, disk_enum, disk_struct, disk_words};
+use super::form::{Blank, Form, blank_by_default, disk_enum, disk_struct, disk_words, fields};
+use super::json;
 use crate::model::id::ShardId;
 use crate::model::policy::{
     Backfill, CostIn, Hook, Kin, LaneMode, LaneRules, LaneSpec, Lanes, Launch, OwnShare, Park,
@@ -43,19 +44,8 @@ disk_struct!(DiskPolicyShard for Shard {
     pilot: bool,
     kin: Kin
 });
-disk_words!(DiskKin for Kin { Family, Any });
-
-impl Default for DiskKin {
-    fn default() -> DiskKin {
-        Kin::default().to_disk()
-    }
-}
-
-impl Blank for DiskKin {
-    fn is_blank(&self) -> bool {
-        matches!(self, DiskKin::Family)
-    }
-}
+disk_words!(#[derive(Default)] DiskKin for Kin { #[default] Family, Any });
+blank_by_default!(Kin);
 
 disk_struct!(DiskSplit for Split { workers: u32, claims: PathBuf; });
 
@@ -150,8 +140,8 @@ disk_struct!(DiskSlurmSettings for SlurmSettings {
 /// Paths of a policy are made from the text of shards.toml, so no byte is lost.
 impl Form for PathBuf {
     type Disk<'a> = Cow<'a, str>;
-    fn to_disk(&self) -> Cow<'_, str> {
-        self.to_string_lossy()
+    fn spell(&self, out: &mut Vec<u8>) {
+        json::text(&self.to_string_lossy(), out);
     }
     fn from_disk(disk: Cow<'_, str>) -> PathBuf {
         PathBuf::from(disk.into_owned())
@@ -159,7 +149,7 @@ impl Form for PathBuf {
 }
 
 /// All of a policy but its shards, which are a line each.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PolicyHead<'a> {
     project: <String as Form>::Disk<'a>,
@@ -173,19 +163,10 @@ pub(super) struct PolicyHead<'a> {
 }
 
 impl PolicyHead<'_> {
-    pub(super) fn of(policy: &Policy) -> PolicyHead<'_> {
+    pub(super) fn spell(policy: &Policy, out: &mut Vec<u8>) {
         let Policy { project, shards: _, tiers, lanes, backfill, rules, slurm, logs, notify } =
             policy;
-        PolicyHead {
-            project: project.to_disk(),
-            tiers: tiers.to_disk(),
-            lanes: lanes.to_disk(),
-            backfill: backfill.to_disk(),
-            rules: rules.to_disk(),
-            slurm: slurm.to_disk(),
-            logs: logs.to_disk(),
-            notify: notify.to_disk(),
-        }
+        fields!(out; project, tiers, lanes, backfill, rules, slurm, logs, notify);
     }
 
     pub(super) fn with(self, shards: Vec<Shard>) -> Policy {

@@ -4,7 +4,7 @@
 use std::io::{self, BufRead, BufReader, Seek};
 use std::rc::Rc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::super::recording::{Given, Held, bad};
 use super::asked::PolicyHead;
@@ -26,19 +26,22 @@ pub(in crate::store) fn write(
             push($part)?;
             for noun in $nouns {
                 line.clear();
-                noun_to_line(noun, &mut line)?;
+                noun.spell(&mut line);
                 push(&line)?;
             }
         };
     }
     push(b"#policy")?;
-    push(&serde_json::to_vec(&PolicyHead::of(given.policy))?)?;
+    PolicyHead::spell(given.policy, &mut line);
+    push(&line)?;
     each!(b"#shards", &given.policy.shards);
     push(b"#state")?;
     state(given.before.held(), push)?;
     let seen = given.seen;
     push(b"#seen")?;
-    push(&serde_json::to_vec(&SeenHead::of(seen))?)?;
+    line.clear();
+    SeenHead::spell(seen, &mut line);
+    push(&line)?;
     each!(b"#jobs", &seen.cluster.jobs);
     each!(b"#nodes", &seen.cluster.nodes);
     let past = seen.accounting.as_ref().and_then(|answer| answer.as_ref().ok());
@@ -49,14 +52,6 @@ pub(in crate::store) fn write(
     each!(b"#logs", &seen.logs);
     push(b"#plan")?;
     given.plan.lines().try_for_each(|line| push(line.as_bytes()))
-}
-
-/// One noun as one line of JSON.
-fn noun_to_line<T: Form>(noun: &T, line: &mut Vec<u8>) -> Result<(), serde_json::Error>
-where
-    for<'a> T::Disk<'a>: Serialize,
-{
-    serde_json::to_writer(line, &noun.to_disk())
 }
 
 fn noun_of_line<'a, T: Form>(line: &'a [u8]) -> Result<T, serde_json::Error>

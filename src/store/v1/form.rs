@@ -1,26 +1,16 @@
-//! How one noun of the model is written on disk: a trait, its plain cases, and two macros that
-//! make a disk type and both conversions from one list of fields.
+//! How one noun of the model is written on disk: a trait, and macros that make a disk type and both
+//! conversions from one list of fields. Its plain cases are in `nouns.rs`.
 //!
 //! The conversions take a value apart field by field, without `..`: a field that is added to the
 //! model and forgotten here does not compile. The names in the lists are the names in the file:
 //! renaming one changes the disk form, which the kept fixture notices.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
-
-use super::text::{Amount, Ending, Moment, Name};
-use crate::model::cluster::EndWord;
-use crate::model::id::{JobId, ShardId};
-use crate::model::units::{GpuSeconds, Money, Secs, Tflops, Time, Usage};
-
-/// A noun with a disk form. Borrowing on the way out, so that a save copies no text.
+/// A noun with a disk form.
 pub(super) trait Form: Sized + 'static {
+    /// What is read.
     type Disk<'a>;
-    fn to_disk(&self) -> Self::Disk<'_>;
+    /// Appends it as JSON.
+    fn spell(&self, out: &mut Vec<u8>);
     fn from_disk(disk: Self::Disk<'_>) -> Self;
 }
 
@@ -29,17 +19,9 @@ pub(super) trait Blank {
     fn is_blank(&self) -> bool;
 }
 
-macro_rules! plain {
+/// Blank is what the default is.
+macro_rules! blank_by_default {
     ($($ty:ty),*) => { $(
-        impl Form for $ty {
-            type Disk<'a> = $ty;
-            fn to_disk(&self) -> $ty {
-                *self
-            }
-            fn from_disk(disk: $ty) -> $ty {
-                disk
-            }
-        }
         impl Blank for $ty {
             fn is_blank(&self) -> bool {
                 *self == <$ty>::default()
@@ -47,144 +29,59 @@ macro_rules! plain {
         }
     )* };
 }
-plain!(bool, u32, u64, i64, usize);
 
-/// One field in a tuple, written as what is in it (its unit is in the model's type).
-macro_rules! number {
-    ($($ty:ident($inner:ty)),*) => { $(
-        impl Form for $ty {
-            type Disk<'a> = $inner;
-            fn to_disk(&self) -> $inner {
-                let $ty(number) = self;
-                *number
-            }
-            fn from_disk(disk: $inner) -> $ty {
-                $ty(disk)
-            }
-        }
-    )* };
-}
-number!(JobId(u64), Secs(i64), GpuSeconds(u64), Usage(u64), Tflops(u64));
-
-/// Written as text by a wrapper of `text.rs`.
-macro_rules! wrapped {
-    ($($ty:ident in $disk:ident),*) => { $(
-        impl Form for $ty {
-            type Disk<'a> = $disk;
-            fn to_disk(&self) -> $disk {
-                $disk(*self)
-            }
-            fn from_disk(disk: $disk) -> $ty {
-                let $disk(inner) = disk;
-                inner
-            }
-        }
-    )* };
-}
-wrapped!(Time in Moment, Money in Amount, EndWord in Ending);
-
-impl Form for String {
-    type Disk<'a> = Cow<'a, str>;
-    fn to_disk(&self) -> Cow<'_, str> {
-        Cow::Borrowed(self)
-    }
-    fn from_disk(disk: Cow<'_, str>) -> String {
-        disk.into_owned()
-    }
+/// One entry of an object, a comma behind it; `key` in quotes, with its colon.
+#[inline]
+pub(super) fn entry(key: &str, value: &impl Form, out: &mut Vec<u8>) {
+    out.extend_from_slice(key.as_bytes());
+    value.spell(out);
+    out.push(b',');
 }
 
-impl Form for Arc<str> {
-    type Disk<'a> = Cow<'a, str>;
-    fn to_disk(&self) -> Cow<'_, str> {
-        Cow::Borrowed(self)
-    }
-    fn from_disk(disk: Cow<'_, str>) -> Arc<str> {
-        disk.into()
-    }
+/// `fields!(out; a, b; c, d)`: an object of fields, each under its own name; `c` and `d` are left out
+/// where they are blank.
+macro_rules! fields {
+    ($out:expr; $($field:ident),* $(; $($blank:ident),*)?) => {
+        crate::store::v1::json::list(*b"{}", $out, |_out| {
+            $( crate::store::v1::form::entry(concat!("\"", stringify!($field), "\":"), $field, _out); )*
+            $($(
+                if !Blank::is_blank($blank) {
+                    crate::store::v1::form::entry(concat!("\"", stringify!($blank), "\":"), $blank, _out);
+                }
+            )*)?
+        })
+    };
 }
 
-impl Form for Arc<Path> {
-    type Disk<'a> = Cow<'a, str>;
-    fn to_disk(&self) -> Cow<'_, str> {
-        self.to_string_lossy()
-    }
-    fn from_disk(disk: Cow<'_, str>) -> Arc<Path> {
-        Path::new(&*disk).into()
-    }
+/// A variant: `"word"`, `{"word":{..fields..}}` or `{"word":inner}`.
+macro_rules! variant {
+    ($out:expr, $variant:ident) => { crate::store::v1::form::word!($out, $variant) };
+    ($out:expr, $variant:ident { $($field:ident),+ }) => {{
+        $out.push(b'{');
+        crate::store::v1::form::word!($out, $variant);
+        $out.push(b':');
+        crate::store::v1::form::fields!($out; $($field),+);
+        $out.push(b'}');
+    }};
+    ($out:expr, $variant:ident ( $inner:ident )) => {{
+        $out.push(b'{');
+        crate::store::v1::form::word!($out, $variant);
+        $out.push(b':');
+        Form::spell($inner, $out);
+        $out.push(b'}');
+    }};
 }
 
-impl Form for ShardId {
-    type Disk<'a> = Name<'a>;
-    fn to_disk(&self) -> Name<'_> {
-        Name(Cow::Borrowed(self))
-    }
-    fn from_disk(disk: Name<'_>) -> ShardId {
-        disk.0.into_owned()
-    }
-}
-
-impl<T: Form> Form for Option<T> {
-    type Disk<'a> = Option<T::Disk<'a>>;
-    fn to_disk(&self) -> Self::Disk<'_> {
-        self.as_ref().map(T::to_disk)
-    }
-    fn from_disk(disk: Self::Disk<'_>) -> Self {
-        disk.map(T::from_disk)
-    }
-}
-
-impl<T: Form> Form for Box<T> {
-    type Disk<'a> = T::Disk<'a>;
-    fn to_disk(&self) -> Self::Disk<'_> {
-        T::to_disk(self)
-    }
-    fn from_disk(disk: Self::Disk<'_>) -> Self {
-        Box::new(T::from_disk(disk))
-    }
-}
-
-impl<T: Form> Form for Vec<T> {
-    type Disk<'a> = Vec<T::Disk<'a>>;
-    fn to_disk(&self) -> Self::Disk<'_> {
-        self.iter().map(T::to_disk).collect()
-    }
-    fn from_disk(disk: Self::Disk<'_>) -> Self {
-        disk.into_iter().map(T::from_disk).collect()
-    }
-}
-
-impl<T: Form> Form for BTreeMap<String, T> {
-    type Disk<'a> = BTreeMap<Cow<'a, str>, T::Disk<'a>>;
-    fn to_disk(&self) -> Self::Disk<'_> {
-        self.iter().map(|(key, value)| (Cow::Borrowed(key.as_str()), value.to_disk())).collect()
-    }
-    fn from_disk(disk: Self::Disk<'_>) -> Self {
-        disk.into_iter().map(|(key, value)| (key.into_owned(), T::from_disk(value))).collect()
-    }
-}
-
-impl<K, V> Blank for BTreeMap<K, V> {
-    fn is_blank(&self) -> bool {
-        self.is_empty()
-    }
-}
-
-impl Blank for Cow<'_, str> {
-    fn is_blank(&self) -> bool {
-        self.is_empty()
-    }
-}
-
-impl<T> Blank for Option<T> {
-    fn is_blank(&self) -> bool {
-        self.is_none()
-    }
-}
-
-impl<T> Blank for Vec<T> {
-    fn is_blank(&self) -> bool {
-        self.is_empty()
-    }
+/// The word of a variant, in quotes.
+macro_rules! word {
+    ($out:expr, $variant:ident) => {{
+        use crate::store::v1::json::{snake, snake_length};
+        const NAME: &str = stringify!($variant);
+        const WORD: [u8; snake_length(NAME)] = snake(NAME);
+        $out.push(b'"');
+        $out.extend_from_slice(&WORD);
+        $out.push(b'"');
+    }};
 }
 
 /// `disk_struct!(OnDisk for Noun { always: u32; left_out_when_blank: u32 })`, in the model's types.
@@ -192,22 +89,22 @@ macro_rules! disk_struct {
     ($(#[$meta:meta])* $disk:ident for $model:ident {
         $($field:ident : $ty:ty),* ; $($blank:ident : $bty:ty),*
     }) => {
-        #[derive(Serialize, Deserialize)]
+        #[derive(Deserialize)]
         $(#[$meta])*
         #[serde(deny_unknown_fields)]
         pub(in crate::store::v1) struct $disk<'a> {
             $($field: <$ty as Form>::Disk<'a>,)*
             $(
-                #[serde(default, skip_serializing_if = "Blank::is_blank")]
+                #[serde(default)]
                 $blank: <$bty as Form>::Disk<'a>,
             )*
         }
 
         impl Form for $model {
             type Disk<'a> = $disk<'a>;
-            fn to_disk(&self) -> $disk<'_> {
+            fn spell(&self, out: &mut Vec<u8>) {
                 let $model { $($field,)* $($blank,)* } = self;
-                $disk { $($field: Form::to_disk($field),)* $($blank: Form::to_disk($blank),)* }
+                crate::store::v1::form::fields!(out; $($field),* ; $($blank),*);
             }
             fn from_disk(disk: $disk<'_>) -> $model {
                 let $disk { $($field,)* $($blank,)* } = disk;
@@ -231,9 +128,9 @@ macro_rules! disk_enum {
         $( $(#[$vmeta:meta])* $variant:ident $( { $($field:ident : $ty:ty),+ } )? $( ( $inner:ident : $ity:ty ) )? ),+
         $(,)?
     }) => {
-        #[derive(Serialize, Deserialize)]
+        #[derive(Deserialize)]
         #[serde(rename_all = "snake_case", deny_unknown_fields)]
-        #[allow(clippy::large_enum_variant, reason = "one at a time is made, read or written")]
+        #[allow(clippy::large_enum_variant, reason = "one at a time is read")]
         $(#[$meta])*
         pub(in crate::store::v1) enum $disk<'a> {
             $( $(#[$vmeta])* $variant
@@ -244,12 +141,12 @@ macro_rules! disk_enum {
 
         impl Form for $model {
             type Disk<'a> = $disk<'a>;
-            fn to_disk(&self) -> $disk<'_> {
+            fn spell(&self, out: &mut Vec<u8>) {
+                use crate::store::v1::form::variant;
                 match self { $(
-                    $model::$variant $( { $($field),+ } )? $( ( $inner ) )? =>
-                        $disk::$variant
-                            $( { $($field: Form::to_disk($field)),+ } )?
-                            $( ( Form::to_disk($inner) ) )?
+                    $model::$variant $( { $($field),+ } )? $( ( $inner ) )? => {
+                        variant!(out, $variant $( { $($field),+ } )? $( ( $inner ) )?);
+                    }
                 ),+ }
             }
             fn from_disk(disk: $disk<'_>) -> $model {
@@ -279,15 +176,18 @@ macro_rules! disk_enum {
 
 /// The same for an enum of bare words.
 macro_rules! disk_words {
-    ($disk:ident for $model:ident { $($variant:ident),+ }) => {
-        #[derive(Serialize, Deserialize)]
+    ($(#[$meta:meta])* $disk:ident for $model:ident {
+        $( $(#[$vmeta:meta])* $variant:ident ),+
+    }) => {
+        #[derive(Deserialize)]
         #[serde(rename_all = "snake_case")]
-        pub(in crate::store::v1) enum $disk { $($variant),+ }
+        $(#[$meta])*
+        pub(in crate::store::v1) enum $disk { $( $(#[$vmeta])* $variant ),+ }
 
         impl Form for $model {
             type Disk<'a> = $disk;
-            fn to_disk(&self) -> $disk {
-                match self { $($model::$variant => $disk::$variant),+ }
+            fn spell(&self, out: &mut Vec<u8>) {
+                match self { $($model::$variant => crate::store::v1::form::word!(out, $variant)),+ }
             }
             fn from_disk(disk: $disk) -> $model {
                 match disk { $($disk::$variant => $model::$variant),+ }
@@ -303,24 +203,4 @@ macro_rules! disk_words {
     };
 }
 
-pub(super) use {disk_enum, disk_struct, disk_words};
-
-/// `(GPUs, when)` of what was learned: named on disk, a pair in the model.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct DiskOwnGpus {
-    gpus: Option<u32>,
-    at: Moment,
-}
-
-impl Form for (Option<u32>, Time) {
-    type Disk<'a> = DiskOwnGpus;
-    fn to_disk(&self) -> DiskOwnGpus {
-        let (gpus, at) = self;
-        DiskOwnGpus { gpus: *gpus, at: Moment(*at) }
-    }
-    fn from_disk(disk: DiskOwnGpus) -> Self {
-        let DiskOwnGpus { gpus, at: Moment(at) } = disk;
-        (gpus, at)
-    }
-}
+pub(super) use {blank_by_default, disk_enum, disk_struct, disk_words, fields, variant, word};

@@ -8,7 +8,9 @@
 mod asked;
 pub(super) mod cycle;
 mod form;
+mod json;
 mod notice;
+mod nouns;
 pub(super) mod pilot;
 mod reason;
 mod record;
@@ -25,7 +27,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 
 use self::form::{Blank, Form, disk_enum, disk_struct};
 use crate::model::caution::{Breaker, Caution, Death, NodeMarks, Overload};
@@ -112,7 +114,7 @@ disk_struct!(DiskDeath for Death { shard: ShardId, attempt: u32, at: Time; sure:
 disk_struct!(DiskOverload for Overload { in_a_row: u32, until: Time, said: String; });
 
 /// One entry of `caps`, by name or by `family/shard`, as a person would say it.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DiskCap<'a> {
     target: String,
@@ -257,15 +259,6 @@ fn into_model(document: Document<'_>) -> Result<State, String> {
         Some(twice) => Err(format!("shard {} is in it twice", twice.id)),
         None => Ok(state),
     }
-}
-
-fn cap_to_disk<'a>((target, set): (&CapTarget, &'a CapSet)) -> DiskCap<'a> {
-    let CapSet { amount, by, at } = set;
-    let target = match target {
-        CapTarget::Family(family) => family.clone(),
-        CapTarget::Shard(id) => id.to_string(),
-    };
-    DiskCap { target, amount: amount.to_disk(), by: by.to_disk(), at: at.to_disk() }
 }
 
 fn cap_from_disk(disk: DiskCap<'_>) -> Result<(CapTarget, CapSet), String> {

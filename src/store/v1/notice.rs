@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::form::{Blank, Form, disk_enum, disk_struct};
 use crate::model::id::{JobId, ShardId};

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::form::{Blank, Form, disk_struct};
+use super::json;
 use crate::model::id::{JobId, ShardId};
 use crate::model::pilot::{BadClaim, Claim, Claims, Offer, Offered};
 use crate::model::units::{Secs, Time};
@@ -49,9 +50,13 @@ disk_struct!(DiskBadClaim for BadClaim { shard: ShardId, fence: u32, why: String
 
 impl Form for (String, String) {
     type Disk<'a> = (<String as Form>::Disk<'a>, <String as Form>::Disk<'a>);
-    fn to_disk(&self) -> Self::Disk<'_> {
+    fn spell(&self, out: &mut Vec<u8>) {
         let (name, value) = self;
-        (name.to_disk(), value.to_disk())
+        json::list(*b"[]", out, |out| {
+            name.spell(out);
+            out.push(b',');
+            value.spell(out);
+        });
     }
     fn from_disk((name, value): Self::Disk<'_>) -> Self {
         (Form::from_disk(name), Form::from_disk(value))
@@ -60,9 +65,15 @@ impl Form for (String, String) {
 
 impl Form for (ShardId, u32, JobId) {
     type Disk<'a> = (<ShardId as Form>::Disk<'a>, u32, <JobId as Form>::Disk<'a>);
-    fn to_disk(&self) -> Self::Disk<'_> {
+    fn spell(&self, out: &mut Vec<u8>) {
         let (shard, fence, job) = self;
-        (shard.to_disk(), *fence, job.to_disk())
+        json::list(*b"[]", out, |out| {
+            shard.spell(out);
+            out.push(b',');
+            fence.spell(out);
+            out.push(b',');
+            job.spell(out);
+        });
     }
     fn from_disk((shard, fence, job): Self::Disk<'_>) -> Self {
         (Form::from_disk(shard), fence, Form::from_disk(job))
@@ -77,17 +88,23 @@ impl super::dice::Roll for (ShardId, u32, JobId) {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Tagged<T> {
     schema: String,
     #[serde(flatten)]
     what: T,
 }
 
-fn spell<T: Serialize>(schema: &str, what: T) -> serde_json::Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec(&Tagged { schema: schema.to_owned(), what })?;
+/// What it is stands in front, among its fields.
+fn spell<T: Form>(schema: &str, what: &T) -> Vec<u8> {
+    let mut fields = Vec::new();
+    what.spell(&mut fields);
+    let mut bytes = b"{\"schema\":".to_vec();
+    json::text(schema, &mut bytes);
+    bytes.push(b',');
+    bytes.extend(fields.into_iter().skip(1));
     bytes.push(b'\n');
-    Ok(bytes)
+    bytes
 }
 
 fn read<'a, T: Deserialize<'a>>(schema: &str, bytes: &'a [u8]) -> Result<T, String> {
@@ -98,16 +115,16 @@ fn read<'a, T: Deserialize<'a>>(schema: &str, bytes: &'a [u8]) -> Result<T, Stri
     }
 }
 
-pub(in crate::store) fn offer_to_bytes(offer: &Offer) -> serde_json::Result<Vec<u8>> {
-    spell(OFFER, offer.to_disk())
+pub(in crate::store) fn offer_to_bytes(offer: &Offer) -> Vec<u8> {
+    spell(OFFER, offer)
 }
 
 pub(in crate::store) fn offer_of(bytes: &[u8]) -> Result<Offer, String> {
     read::<DiskOffer<'_>>(OFFER, bytes).map(Form::from_disk)
 }
 
-pub(in crate::store) fn claim_to_bytes(claim: &Claim) -> serde_json::Result<Vec<u8>> {
-    spell(CLAIM, claim.to_disk())
+pub(in crate::store) fn claim_to_bytes(claim: &Claim) -> Vec<u8> {
+    spell(CLAIM, claim)
 }
 
 pub(in crate::store) fn claim_of(bytes: &[u8]) -> Result<Claim, String> {

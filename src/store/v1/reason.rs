@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::form::{Blank, Form, disk_enum};
 use crate::model::id::JobId;
@@ -48,8 +48,8 @@ disk_enum!(#[derive(Default)] DiskReason for Reason {
     RunsHeld { node: String, by: String },
 });
 
-impl Blank for DiskReason<'_> {
+impl Blank for Reason {
     fn is_blank(&self) -> bool {
-        matches!(self, DiskReason::NotLookedYet)
+        matches!(self, Reason::NotLookedYet)
     }
 }

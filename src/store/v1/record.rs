@@ -1,8 +1,8 @@
 //! The disk form of everything that is remembered of a shard.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::form::{Blank, Form, disk_enum, disk_struct, disk_words};
+use super::form::{Blank, Form, blank_by_default, disk_enum, disk_struct, disk_words};
 use crate::model::cluster::{EndWord, JobState};
 use crate::model::id::{JobId, ShardId, Token};
 use crate::model::pilot::Turn;
@@ -182,28 +182,4 @@ disk_struct!(DiskCharge for Charge {
     tier: Option<String>
 });
 
-impl Blank for DiskProgress<'_> {
-    fn is_blank(&self) -> bool {
-        let DiskProgress { rows, spent, bad_lines, measured_at, begun, gap } = self;
-        rows.is_blank()
-            && spent.is_blank()
-            && bad_lines.is_blank()
-            && measured_at.is_blank()
-            && begun.is_blank()
-            && gap.is_blank()
-    }
-}
-
-impl Blank for DiskKeptOff<'_> {
-    fn is_blank(&self) -> bool {
-        let DiskKeptOff { nodes, told } = self;
-        nodes.is_blank() && told.is_blank()
-    }
-}
-
-impl Blank for DiskPace<'_> {
-    fn is_blank(&self) -> bool {
-        let DiskPace { rows, time } = self;
-        rows.is_blank() && time.is_blank()
-    }
-}
+blank_by_default!(Progress, KeptOff, Pace);

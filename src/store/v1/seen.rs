@@ -1,8 +1,9 @@
 //! The form of what a cycle saw, as recordings of cycles keep it.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::form::{Blank, Form, disk_struct, disk_words};
+use super::form::{Blank, Form, disk_struct, disk_words, fields, variant};
+use super::json;
 use crate::model::cluster::{EndWord, GpuCount, JobState, Node, NodeGpus, QueueJob, Usable};
 use crate::model::id::JobId;
 use crate::model::observation::{Cluster, Gap, GapKind, Measured, Observation, PastJob, Seen};
@@ -77,7 +78,7 @@ disk_struct!(DiskRowsBy for RowsBy { worker: String, rows: u32; });
 disk_struct!(DiskGap for Gap { kind: GapKind, source: String, detail: String; });
 disk_words!(DiskGapKind for GapKind { NotFound, TimedOut, Failed, Unreadable, Off });
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum DiskSeen<'a, T> {
     Yes(T),
@@ -86,10 +87,10 @@ pub(super) enum DiskSeen<'a, T> {
 
 impl<T: Form> Form for Seen<T> {
     type Disk<'a> = DiskSeen<'a, T::Disk<'a>>;
-    fn to_disk(&self) -> Self::Disk<'_> {
+    fn spell(&self, out: &mut Vec<u8>) {
         match self {
-            Ok(value) => DiskSeen::Yes(value.to_disk()),
-            Err(gap) => DiskSeen::No(gap.to_disk()),
+            Ok(value) => variant!(out, Yes(value)),
+            Err(gap) => variant!(out, No(gap)),
         }
     }
     fn from_disk(disk: Self::Disk<'_>) -> Self {
@@ -100,12 +101,25 @@ impl<T: Form> Form for Seen<T> {
     }
 }
 
+/// An answer whose rows stand elsewhere.
+impl Form for () {
+    type Disk<'a> = ();
+    fn spell(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"null");
+    }
+    fn from_disk((): ()) {}
+}
+
 /// `[shard, what was read]`
 impl<T: Form> Form for (usize, T) {
     type Disk<'a> = (usize, T::Disk<'a>);
-    fn to_disk(&self) -> Self::Disk<'_> {
+    fn spell(&self, out: &mut Vec<u8>) {
         let (shard, value) = self;
-        (*shard, value.to_disk())
+        json::list(*b"[]", out, |out| {
+            shard.spell(out);
+            out.push(b',');
+            value.spell(out);
+        });
     }
     fn from_disk((shard, value): Self::Disk<'_>) -> Self {
         (shard, T::from_disk(value))
@@ -114,20 +128,20 @@ impl<T: Form> Form for (usize, T) {
 
 /// All of an observation but its lists that grow with shards, jobs and nodes, which are a line
 /// each.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SeenHead<'a> {
     me: u32,
     /// Shards there are, measured or not.
     shards: usize,
     /// Accounting was asked; its rows follow where there is no gap.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    accounting: Option<DiskSeen<'a, ()>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
+    accounting: <Option<Seen<()>> as Form>::Disk<'a>,
+    #[serde(default)]
     own_gpus: <Option<Seen<Option<u32>>> as Form>::Disk<'a>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     takes_both: <Option<TakesBoth> as Form>::Disk<'a>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     claims: <Option<Seen<Claims>> as Form>::Disk<'a>,
 }
 
@@ -142,22 +156,14 @@ pub(super) struct Lists {
 }
 
 impl SeenHead<'_> {
-    pub(super) fn of(seen: &Observation) -> SeenHead<'_> {
+    pub(super) fn spell(seen: &Observation, out: &mut Vec<u8>) {
         let Observation { cluster, accounting, progress, logs: _, own_gpus, takes_both, claims } =
             seen;
         let Cluster { jobs: _, nodes: _, me } = cluster;
-        SeenHead {
-            me: *me,
-            shards: progress.len(),
-            accounting: match accounting {
-                Some(Ok(_)) => Some(DiskSeen::Yes(())),
-                Some(Err(gap)) => Some(DiskSeen::No(gap.to_disk())),
-                None => None,
-            },
-            own_gpus: own_gpus.to_disk(),
-            takes_both: takes_both.to_disk(),
-            claims: claims.to_disk(),
-        }
+        let shards = &progress.len();
+        let accounting =
+            &accounting.as_ref().map(|answer| answer.as_ref().map(|_| ()).map_err(Gap::clone));
+        fields!(out; me, shards ; accounting, own_gpus, takes_both, claims);
     }
 
     /// What was seen of a policy of `of` shards.

@@ -9,6 +9,7 @@ use std::fmt;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::json;
 use crate::model::cluster::EndWord;
 use crate::model::id::ShardId;
 use crate::model::units::{Money, Time};
@@ -103,6 +104,13 @@ impl Moment {
         std::str::from_utf8(out).ok()
     }
 
+    pub(super) fn spell(self, out: &mut Vec<u8>) {
+        match self.write(&mut [0; 20]) {
+            Some(text) => json::text(text, out),
+            None => json::number(self.0.0, out),
+        }
+    }
+
     fn parse(text: &str) -> Option<Moment> {
         let text: &[u8; 20] = text.as_bytes().try_into().ok()?;
         let signs = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'Z')];
@@ -186,6 +194,10 @@ impl fmt::Display for Amount {
 }
 
 impl Amount {
+    pub(super) fn spell(&self, out: &mut Vec<u8>) {
+        json::quoted(self, out);
+    }
+
     fn parse(text: &str) -> Option<Amount> {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -202,14 +214,9 @@ impl Amount {
     }
 }
 
-/// Serialize by Display, Deserialize by a parser from text.
+/// Read by a parser from text.
 macro_rules! as_text {
     ($ty:ident $(<$a:lifetime>)?, $parse:expr, $expecting:literal) => {
-        impl $(<$a>)? Serialize for $ty $(<$a>)? {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
         impl<'de $(, $a)?> Deserialize<'de> for $ty $(<$a>)? {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = Cow::<str>::deserialize(deserializer)?;
@@ -229,15 +236,22 @@ as_text!(
     "one of Slurm's end words"
 );
 
-impl fmt::Display for Name<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+impl Name<'_> {
+    pub(super) fn spell(id: &ShardId, out: &mut Vec<u8>) {
+        if !json::is_plain(&id.family) || !json::is_plain(&id.shard) {
+            return json::text(&id.to_string(), out);
+        }
+        out.push(b'"');
+        out.extend_from_slice(id.family.as_bytes());
+        out.push(b'/');
+        out.extend_from_slice(id.shard.as_bytes());
+        out.push(b'"');
     }
 }
 
-impl fmt::Display for Ending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.word())
+impl Ending {
+    pub(super) fn spell(&self, out: &mut Vec<u8>) {
+        json::text(self.0.word(), out);
     }
 }
 
