@@ -325,7 +325,8 @@ fn the_state_file_has_its_place() {
     let (dir, with_key) = from_text(&format!("state = \"../s.json\"\n{text}"));
     let cwd = Path::new("/cwd");
     let state = |explicit: Option<&str>, loaded: &Loaded, env: &[(&str, &str)], home| {
-        config::state_path(explicit.map(Path::new), loaded, &surroundings(cwd, env, home))
+        let draft = config::draft(&loaded.path).expect("it was loaded before");
+        config::state_path(explicit.map(Path::new), &draft, &surroundings(cwd, env, home))
             .map_err(|e| e.to_string())
     };
     let var = [("BABYSIT_STATE", "v.json")];
@@ -339,6 +340,32 @@ fn the_state_file_has_its_place() {
     );
     let homeless = state(None, &plain, &[], None).expect_err("no home");
     assert!(homeless.contains("HOME") && homeless.contains("--state PATH"), "{homeless}");
+}
+
+/// What squeue is asked may be known before there are shards, but not be something else.
+#[test]
+fn a_draft_knows_whether_babysit_will_look_for_places() {
+    let text = |family: &str| {
+        format!(
+            "project = \"p\"\n[tiers.t]\ngres = \"t\"\nrank = 1\ntflops = 1\n[families.f]\n\
+             command = \"c\"\nrows = 1\nshards = 2\ndone = {{ glob = \"r/{{shard}}/*\" }}\n{family}\n"
+        )
+    };
+    for (family, expected) in [
+        ("", false),
+        ("gpus = 2", true),
+        ("gpus = 2\nsubmit = \"queued\"", false),
+        ("submit = \"placed\"", true),
+        ("shard.s1.gpus = 4", true),
+        ("shard.s1.submit = \"placed\"", true),
+        ("gpus = 2\nshard.s0.gpus = 1\nshard.s1.submit = \"queued\"", false),
+    ] {
+        let (_dir, loaded) = from_text(&text(family));
+        let draft = config::draft(&loaded.path).expect("it was loaded before");
+        assert_eq!(loaded.policy.places(), expected, "{family}");
+        assert!(draft.places() || !expected, "{family}");
+        assert_eq!(draft.finish().map(|made| made.policy), Ok(loaded.policy), "{family}");
+    }
 }
 
 #[test]

@@ -30,12 +30,16 @@ pub struct Campaign {
     pub store: Store,
 }
 
-impl Context<'_> {
-    pub fn campaign(&self) -> Result<Campaign, Stop> {
-        let path = config::find(self.global.config.as_deref(), self.surroundings)?;
-        let mut loaded = config::load(&path)?;
-        let state = config::state_path(self.global.state.as_deref(), &loaded, self.surroundings)?;
-        let store = Store::at(state).of_project(&loaded.policy.project);
+/// The same before its shards are made.
+pub struct Draft {
+    pub draft: config::Draft,
+    pub store: Store,
+}
+
+impl Draft {
+    pub fn finish(self) -> Result<Campaign, Stop> {
+        let Draft { draft, store } = self;
+        let mut loaded = draft.finish()?;
         if loaded.policy.has_pilots() {
             let slurm = &mut loaded.policy.slurm;
             slurm.pilots = Some(store.pilots().folder().to_owned());
@@ -43,6 +47,20 @@ impl Context<'_> {
             slurm.babysit = slurm.babysit.take().or_else(|| std::env::current_exe().ok());
         }
         Ok(Campaign { loaded, store })
+    }
+}
+
+impl Context<'_> {
+    pub fn campaign(&self) -> Result<Campaign, Stop> {
+        self.draft()?.finish()
+    }
+
+    pub fn draft(&self) -> Result<Draft, Stop> {
+        let path = config::find(self.global.config.as_deref(), self.surroundings)?;
+        let draft = config::draft(&path)?;
+        let state = config::state_path(self.global.state.as_deref(), &draft, self.surroundings)?;
+        let store = Store::at(state).of_project(&draft.policy().project);
+        Ok(Draft { draft, store })
     }
 
     /// The person at the keyboard (or behind cron), as caps and holds are signed.

@@ -1,14 +1,20 @@
 //! One cycle under the lock, with the real hands; `tick` and `loop` share it.
 
+use std::borrow::Borrow;
 use std::time::Duration;
 
 use crate::engine::{self, Hands, Outcome, Report};
+use crate::model::observation::{Cluster, Seen};
 use crate::model::policy::Policy;
 use crate::model::state::State;
+use crate::model::units::Time;
 use crate::progress::{Behind, Files, Timely};
+use crate::slurm::real::RealSlurm;
+use crate::slurm::{Scope, Slurm};
+use crate::store::{Locked, Store};
 
 use super::checkpoint::Keep;
-use super::context::{Campaign, Context};
+use super::context::{Campaign, Context, Draft};
 use super::exit::Stop;
 use super::{notify, recording, slurm};
 
@@ -22,53 +28,106 @@ pub struct Cycle {
 ///
 /// `behind`: readings of earlier cycles of this process that hang.
 pub fn run(cx: &Context, campaign: &Campaign, behind: &mut Behind) -> Result<Cycle, Stop> {
-    let policy = &*campaign.loaded.policy.with_helpers();
-    let mut locked = campaign.store.lock(Duration::ZERO)?;
-    let now = (cx.clock)();
-    let budget = budget(policy);
-    let mut slurm = slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget);
-    // Slurm thinks while a large state, and what is known of the ledgers, is read and the shards are
-    // put in order.
-    let (state, files, looked) = std::thread::scope(|scope| {
-        let probes = scope.spawn(|| engine::look(policy, &mut slurm));
-        let state = cx.load(campaign, &mut locked);
-        policy.shards.work_out();
-        (state, files(locked.store().read_cache().as_deref(), budget, behind), probes.join())
-    });
-    let mut state = state?;
-    let mut files = files?;
-    let looked = looked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    let before = policy.rules.journal_observations.then(|| locked.before(&state));
-    let mut keep = Keep { locked: &mut locked, trouble: None };
-    let mut hands = Hands {
-        policy,
-        slurm: &mut slurm,
-        progress: &mut files,
-        checkpoint: &mut keep,
-        now,
-        seed: (cx.seed)(),
-    };
-    let seed = hands.seed;
-    let report = engine::tick_on(&mut hands, &mut state, looked);
-    if let Some(trouble) = &keep.trouble {
-        cx.talk.say(trouble);
+    let policy = &campaign.loaded.policy;
+    let beginning = Beginning::of(cx, &campaign.store, policy, policy.places());
+    beginning.cycle(cx, || Ok(campaign), behind).map(|(_, cycle)| cycle)
+}
+
+/// The same for a process of one cycle: the shards are made while Slurm is waited for.
+pub fn run_once(cx: &Context, draft: Draft) -> Result<(Campaign, Cycle), Stop> {
+    let beginning = Beginning::of(cx, &draft.store, draft.draft.policy(), draft.draft.places());
+    beginning.cycle(cx, || draft.finish(), &mut Behind::default())
+}
+
+/// What a cycle can begin with before there are shards.
+struct Beginning {
+    store: Store,
+    slurm: RealSlurm,
+    scope: Scope,
+    budget: Duration,
+}
+
+impl Beginning {
+    fn of(cx: &Context, store: &Store, policy: &Policy, places: bool) -> Beginning {
+        let budget = budget(policy);
+        Beginning {
+            store: store.clone(),
+            slurm: slurm::real(policy, cx.surroundings, (cx.seed)()).with_budget(budget),
+            scope: engine::scope(policy, places),
+            budget,
+        }
     }
-    // Without it the next cycle reads the files from their beginning; nothing else is lost.
-    if let Some(Err(error)) = files.cache_if_changed().map(|bytes| locked.write_cache(&bytes)) {
-        cx.talk.aside(&format!("babysit: {error}"));
+
+    fn cycle<C: Borrow<Campaign>>(
+        self,
+        cx: &Context,
+        make: impl FnOnce() -> Result<C, Stop>,
+        behind: &mut Behind,
+    ) -> Result<(C, Cycle), Stop> {
+        let Beginning { store, mut slurm, scope, budget } = self;
+        let mut locked = store.lock(Duration::ZERO)?;
+        let now = (cx.clock)();
+        // Slurm thinks while the shards are made and put in order, and a large state, and what is known
+        // of the ledgers, is read. Whoever breaks off meanwhile waits for it too.
+        let (made, slurm, cycle) = std::thread::scope(|threads| {
+            let probes = threads.spawn(move || {
+                let looked = slurm.look(scope);
+                (slurm, looked)
+            });
+            let made = make()?;
+            let policy = &*made.borrow().loaded.policy.with_helpers();
+            let state = cx.load(made.borrow(), &mut locked)?;
+            policy.shards.work_out();
+            let files = files(store.read_cache().as_deref(), budget, behind)?;
+            let (mut slurm, looked) =
+                probes.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let ready = Ready { policy, slurm: &mut slurm, locked: &mut locked, state, files, now };
+            let cycle = ready.cycle(cx, looked, behind);
+            Ok::<_, Stop>((made, slurm, cycle))
+        })?;
+        drop(locked);
+        if let Some(message) = &cycle.report.message {
+            notify::deliver(cx, made.borrow(), &slurm, &cycle.state.instance, message);
+        }
+        Ok((made, cycle))
     }
-    if let Some(Err(error)) =
-        before.map(|before| recording::keep(&mut locked, policy, &before?, &report, now, seed))
-    {
-        let path = locked.store().recording_path();
-        cx.talk.aside(&format!("babysit: {} was not written: {error}", path.display()));
+}
+
+/// All that a cycle goes by, but what Slurm said.
+struct Ready<'a> {
+    policy: &'a Policy,
+    slurm: &'a mut RealSlurm,
+    locked: &'a mut Locked,
+    state: State,
+    files: Timely,
+    now: Time,
+}
+
+impl Ready<'_> {
+    fn cycle(self, cx: &Context, looked: Seen<Cluster>, behind: &mut Behind) -> Cycle {
+        let Ready { policy, slurm, locked, mut state, mut files, now } = self;
+        let before = policy.rules.journal_observations.then(|| locked.before(&state));
+        let mut keep = Keep { locked: &mut *locked, trouble: None };
+        let seed = (cx.seed)();
+        let progress = &mut files;
+        let mut hands = Hands { policy, slurm, progress, checkpoint: &mut keep, now, seed };
+        let report = engine::tick_on(&mut hands, &mut state, looked);
+        if let Some(trouble) = &keep.trouble {
+            cx.talk.say(trouble);
+        }
+        // Without it the next cycle reads the files from their beginning; nothing else is lost.
+        if let Some(Err(error)) = files.cache_if_changed().map(|bytes| locked.write_cache(&bytes)) {
+            cx.talk.aside(&format!("babysit: {error}"));
+        }
+        if let Some(Err(error)) =
+            before.map(|before| recording::keep(locked, policy, &before?, &report, now, seed))
+        {
+            let path = locked.store().recording_path();
+            cx.talk.aside(&format!("babysit: {} was not written: {error}", path.display()));
+        }
+        files.leave(behind);
+        Cycle { report, state }
     }
-    files.leave(behind);
-    drop(locked);
-    if let Some(message) = &report.message {
-        notify::deliver(cx, campaign, &slurm, &state.instance, message);
-    }
-    Ok(Cycle { report, state })
 }
 
 /// The time that a tick may take.

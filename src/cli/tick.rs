@@ -18,9 +18,8 @@ use super::slurm;
 pub fn run(cx: &Context) -> Result<Exit, Stop> {
     // The process ends behind this, which gives all of it back at once; one by one, the texts of ten
     // thousand shards and jobs take a twentieth of the cycle.
-    let campaign = ManuallyDrop::new(cx.campaign()?);
-    let cycle = match cycle::run(cx, &campaign, &mut Behind::default()) {
-        Ok(cycle) => ManuallyDrop::new(cycle),
+    let done = match cycle::run_once(cx, cx.draft()?) {
+        Ok(done) => ManuallyDrop::new(done),
         // cron mails what is printed, and the other tick does the work.
         Err(Stop::Fault(Exit::Skipped, fault)) if !cx.talk.json => {
             cx.talk.aside(&format!("babysit: {}", fault.message));
@@ -28,6 +27,7 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
         }
         Err(stop) => return Err(stop),
     };
+    let (_, cycle) = &*done;
     let Report { outcome, events, plan: _, seen: _, message: _ } = &cycle.report;
     if cx.talk.json {
         cx.talk.result_json(&json!({
@@ -39,7 +39,7 @@ pub fn run(cx: &Context) -> Result<Exit, Stop> {
         return Ok(exit(outcome));
     }
     let news = news(&cycle.report);
-    tell_outcome(cx, &cycle);
+    tell_outcome(cx, cycle);
     if news.is_empty() && *outcome == Outcome::Ok {
         cx.talk.aside("babysit: nothing to do");
     }

@@ -2,6 +2,7 @@
 
 use super::document::Field;
 use super::family::Settings;
+use crate::model::policy::SubmitMode;
 
 /// A family's settings under those of one shard.
 #[derive(Clone, Copy)]
@@ -28,6 +29,13 @@ impl<'a> Layers<'a> {
     pub fn both(self, field: impl Fn(&'a Settings) -> &'a Field<Vec<String>>) -> Vec<String> {
         let layers = std::iter::once(self.family).chain(self.shard);
         layers.filter_map(|s| field(s).get()).flatten().cloned().collect()
+    }
+
+    /// Who picks the node: Slurm, unless there are several GPUs or it says otherwise.
+    pub fn submit(self) -> SubmitMode {
+        let gpus = *self.get(|s| &s.gpus).unwrap_or(&1);
+        let usual = if gpus >= 2 { SubmitMode::Placed } else { SubmitMode::Queued };
+        *self.get(|s| &s.submit).unwrap_or(&usual)
     }
 
     /// Its own way of starting, whichever it is, replaces the family's.

@@ -5,6 +5,7 @@
 
 mod clashes;
 mod document;
+mod draft;
 mod family;
 mod fault;
 mod files;
@@ -23,17 +24,16 @@ mod values;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::DeTable;
 
 use crate::model::id::ShardId;
-use crate::model::policy::{Lanes, Policy};
-use document::{MOST_FAULTS, Section, Sink, dotted, line_in};
-use sbatch_args::Laned;
+use crate::model::policy::Policy;
+use document::{MOST_FAULTS, Sink, line_in};
 
 pub use clashes::user_faults;
+pub use draft::{Draft, draft};
 pub use fault::{Fault, Faults};
 pub use files::{FileFaults, file_faults};
 pub use keys::{SCENARIO_SECTIONS, SECTIONS};
@@ -85,23 +85,7 @@ const INDEX: usize = 256 << 10;
 /// # Errors
 /// Everything that is wrong with it, by line.
 pub fn load(path: &Path) -> Result<Loaded, Faults> {
-    let text = text_of(path)?;
-    let absolute = absolute(path)?;
-    let base = absolute.parent().unwrap_or(Path::new("/"));
-    // Patterns are text, so the folder in front of them has to be.
-    let Some(base_text) = base.to_str() else {
-        return Err(whole(
-            path,
-            "is in a folder whose name is not UTF-8".to_owned(),
-            "rename the folder",
-        ));
-    };
-    let base_pattern = shards::pattern_in("", &globset::escape(base_text));
-    let ((policy, state), sink) =
-        parsed(path, &text, |table, sink| resolve(table, base, &base_pattern, sink))?;
-    let mut warnings = sink.warnings;
-    fault::in_order(&mut warnings);
-    Ok(Loaded { policy, path: absolute, state, warnings, lines: sink.lines })
+    draft(path)?.finish()
 }
 
 /// A fault of the file as a whole.
@@ -134,7 +118,7 @@ fn text_of(path: &Path) -> Result<String, Faults> {
     Ok(text)
 }
 
-/// What `read` makes of the document, or every fault of it.
+/// What `read` makes of the document, and the faults it found; an error where it is no TOML.
 fn parsed<T>(
     path: &Path,
     text: &str,
@@ -154,9 +138,6 @@ fn parsed<T>(
     }
     sink.index(table.get_ref(), INDEX + FACTOR * text.len());
     let value = read(table.get_ref(), &mut sink);
-    if !sink.faults.is_empty() {
-        return Err(Faults::new(path, sink.all_faults()));
-    }
     Ok((value, sink))
 }
 
@@ -188,71 +169,4 @@ fn syntax(text: &str, sink: &Sink, errors: &[toml::de::Error]) -> Vec<Fault> {
     }
     let is_full = by_line.len() == MOST_FAULTS;
     by_line.into_values().chain(is_full.then(document::too_many)).collect()
-}
-
-/// The order matters where one section is checked against another; it does not show in the
-/// faults, which are sorted by line.
-fn resolve(
-    table: &DeTable<'_>,
-    base: &Path,
-    base_pattern: &str,
-    sink: &mut Sink,
-) -> (Policy, Option<PathBuf>) {
-    let top = Section::root(sink, table, keys::TOP);
-    let project = sections::project(&top, sink);
-    let state = sections::path(&top, sink, "state", base).optional();
-    let logs = sections::path(&top, sink, "logs", base).or(base.join("logs"));
-    let mut lanes = sections::lanes(&top, sink);
-    let slurm = sections::slurm(&top, sink, base, laned(lanes.as_ref()));
-    if let Some(lanes) = &mut lanes {
-        sections::even_lanes(lanes, &slurm, sink);
-    }
-    let tiers = sections::tiers(&top, sink);
-    let backfill = sections::backfill(&top, sink, base);
-    let rules = sections::rules(&top, sink);
-    sections::one_job_in_both(lanes.as_ref(), &rules.lanes, sink);
-    let notify = sections::notify(&top, sink, base);
-    let labs = sections::labs(&top, sink);
-    let families = family::families(&top, sink, base, laned(lanes.as_ref()));
-    let context = shards::Context {
-        project: &project,
-        base: &Arc::from(base),
-        base_pattern,
-        logs: &logs,
-        slurm_args: &slurm.args,
-        tiers: &tiers,
-        labs: labs.as_ref(),
-        restart_stalled: rules.restart_stalled,
-    };
-    let shards = shards::resolve(&families, &context, sink);
-    clashes::between_shards(&shards, sink);
-    let shards = shards.into();
-    let policy = Policy { project, shards, tiers, lanes, backfill, rules, slurm, logs, notify };
-    park_fits(&policy, sink);
-    clashes::backfill(&policy, sink);
-    (policy, state)
-}
-
-/// More parking places than shards do no harm: every PENDING job simply stays in own.
-fn park_fits(policy: &Policy, sink: &mut Sink) {
-    let shards = policy.shards.len();
-    if let Some(lanes) = policy.lanes.as_ref().filter(|l| l.park > shards) {
-        sink.warn(
-            &dotted("own", "park"),
-            format!(
-                "is {}, but there are only {shards} shards: every one stays parked in own",
-                lanes.park
-            ),
-            "at most the number of shards makes a difference; 2 is usual",
-        );
-    }
-}
-
-fn laned(lanes: Option<&Lanes>) -> Laned {
-    let Some(lanes) = lanes else { return Laned::default() };
-    Laned {
-        qos: lanes.own.qos.is_some() || lanes.extra.qos.is_some(),
-        partition: lanes.own.partition.is_some() || lanes.extra.partition.is_some(),
-        account: lanes.own.account.is_some() || lanes.extra.account.is_some(),
-    }
 }

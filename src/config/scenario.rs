@@ -49,11 +49,11 @@ const MOST_SPREAD: f64 = 3.0;
 /// Everything that is wrong with it, by line.
 pub fn scenario(path: &Path) -> Result<ScenarioFile, Faults> {
     let text = super::text_of(path)?;
-    super::parsed(path, &text, |table, sink| {
+    let (file, sink) = super::parsed(path, &text, |table, sink| {
         let top = Section::root(sink, table, keys::SCENARIO);
         read(path, &top, sink)
-    })
-    .map(|(file, _)| file)
+    })?;
+    if sink.faults.is_empty() { Ok(file) } else { Err(Faults::new(path, sink.all_faults())) }
 }
 
 fn read(path: &Path, top: &Section<'_>, sink: &mut Sink) -> ScenarioFile {

@@ -190,8 +190,7 @@ fn ready<'a>(layers: Layers<'a>, ctx: &Context<'_>, sink: &mut Sink) -> Option<R
         Field::Absent => 1,
         Field::Bad => return None,
     };
-    let usual = if gpus >= 2 { SubmitMode::Placed } else { SubmitMode::Queued };
-    let submit = *layers.get(|s| &s.submit).unwrap_or(&usual);
+    let submit = layers.submit();
     if submit == SubmitMode::Placed && ctx.tiers.is_empty() {
         sink.warn(
             &dotted(&layers.deciding(|s| &s.submit).key, "submit"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::Loaded;
+use super::Draft;
 
 /// The name that is looked for in this folder and its parents.
 pub const FILE_NAME: &str = "shards.toml";
@@ -105,7 +105,7 @@ pub fn find(explicit: Option<&Path>, s: &Surroundings) -> Result<PathBuf, PlaceE
 /// None of these is known: the user has no home folder (cron on some hosts).
 pub fn state_path(
     explicit: Option<&Path>,
-    loaded: &Loaded,
+    draft: &Draft,
     s: &Surroundings,
 ) -> Result<PathBuf, PlaceError> {
     if let Some(path) = explicit {
@@ -114,20 +114,20 @@ pub fn state_path(
     if let Some(path) = s.var("BABYSIT_STATE") {
         return Ok(s.cwd.join(path));
     }
-    if let Some(path) = &loaded.state {
-        return Ok(path.clone());
+    if let Some(path) = draft.state() {
+        return Ok(path.to_owned());
     }
+    let project = &draft.policy().project;
     match &s.state_dir {
-        Some(dir) => Ok(dir.join("babysit").join(&loaded.policy.project).join("state.json")),
+        Some(dir) => Ok(dir.join("babysit").join(project).join("state.json")),
         None => Err(PlaceError {
             text:
                 "the state file has no place: this user has no home folder, and neither HOME nor \
                    XDG_STATE_HOME is set"
                     .to_owned(),
             hint: format!(
-                "set `state = \"/a/shared/path/{}.json\"` in {}, or name it with --state PATH",
-                loaded.policy.project,
-                loaded.path.display()
+                "set `state = \"/a/shared/path/{project}.json\"` in {}, or name it with --state PATH",
+                draft.path().display()
             ),
         }),
     }

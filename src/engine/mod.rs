@@ -5,7 +5,7 @@ mod reconcile;
 mod tick;
 
 pub use reconcile::{Reconciled, reconcile};
-pub use tick::{Hands, Outcome, Report, dry_run, look, tick, tick_on};
+pub use tick::{Hands, Outcome, Report, dry_run, scope, tick, tick_on};
 
 use crate::model::observation::Seen;
 use crate::model::pilot::{Claims, Offer};

@@ -3,7 +3,7 @@
 use crate::model::notice::Message;
 use crate::model::observation::{Cluster, GapKind, Measured, Observation, PastJob, Seen};
 use crate::model::pilot::Claims;
-use crate::model::policy::{Policy, SubmitMode};
+use crate::model::policy::Policy;
 use crate::model::state::{State, TakesBoth, TickOutcome, TickRecord};
 use crate::model::units::{Secs, Time};
 use crate::planning::event::{Event, What};
@@ -61,9 +61,21 @@ impl Report {
     }
 }
 
-/// The two probes that a cycle starts with. They need no state, so they may run while it is read.
-pub fn look(policy: &Policy, slurm: &mut dyn Slurm) -> Seen<Cluster> {
-    slurm.look(scope(policy))
+/// What the two probes that a cycle starts with are asked. They need neither state nor shards, so they
+/// may run while these are read. `places`: babysit itself looks for places for one of the shards.
+///
+/// Strangers matter for the own lane's room, for placements and for backfill; elsewhere a large
+/// cluster's whole queue need not be read.
+pub fn scope(policy: &Policy, places: bool) -> Scope {
+    if policy.lanes.is_some() || policy.backfill.is_some() || places {
+        Scope::Everybody
+    } else {
+        Scope::Mine
+    }
+}
+
+fn look(policy: &Policy, slurm: &mut dyn Slurm) -> Seen<Cluster> {
+    slurm.look(scope(policy, policy.places()))
 }
 
 /// Runs one cycle on `state`, which the caller has loaded under the lock.
@@ -148,17 +160,6 @@ pub fn dry_run(hands: &mut Hands<'_>, state: &mut State) -> Report {
     }
     let seen = observe(hands, state, cluster);
     report(Outcome::Ok, plan(hands.policy, state, &seen, hands.now, hands.seed))
-}
-
-/// Strangers matter for the own lane's room, for placements and for backfill; elsewhere a large
-/// cluster's whole queue need not be read.
-fn scope(policy: &Policy) -> Scope {
-    let placed = policy.shards.iter().any(|shard| shard.submit == SubmitMode::Placed);
-    if policy.lanes.is_some() || policy.backfill.is_some() || placed {
-        Scope::Everybody
-    } else {
-        Scope::Mine
-    }
 }
 
 /// A state without any history, and live jobs under its project's names: the state was lost, or

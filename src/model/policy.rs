@@ -246,6 +246,11 @@ impl Policy {
         self.shards.iter().any(|shard| shard.pilot)
     }
 
+    /// Whether babysit itself looks for places for any of its shards.
+    pub fn places(&self) -> bool {
+        self.shards.iter().any(|shard| shard.submit == SubmitMode::Placed)
+    }
+
     pub fn tier_by_rank(&self, rank: u32) -> Option<&Tier> {
         self.tiers.iter().find(|t| t.rank == rank)
     }
