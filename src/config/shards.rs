@@ -76,34 +76,14 @@ pub(super) fn resolve(families: &[RawFamily], ctx: &Context<'_>, sink: &mut Sink
                 Some((name.as_str(), ready(layers, ctx, sink)))
             })
             .collect();
-        let all = |names: &[String], first: u32| -> Vec<Shard> {
-            let ready_of = |name: &str| own.get(name).unwrap_or(&usual).as_ref();
-            (first..)
-                .zip(names)
-                .filter_map(|(i, name)| Some(ready_of(name)?.shard(&family.name, name, i, ctx)))
-                .collect()
-        };
-        shards.extend(side_by_side(names, all));
+        shards.reserve(names.len());
+        let ready_of = |name: &str| own.get(name).unwrap_or(&usual).as_ref();
+        let made = (0..).zip(names);
+        let made =
+            made.filter_map(|(i, name)| Some(ready_of(name)?.shard(&family.name, name, i, ctx)));
+        shards.extend(made);
     }
     shards
-}
-
-/// Fewer shards than this are made before a second thread has begun.
-const WORTH_A_THREAD: usize = 1000;
-
-/// What `all` makes of the names, with the index of the first, by two threads where that helps: a
-/// cycle cannot ask Slurm before the last shard is there.
-fn side_by_side(names: &[String], all: impl Fn(&[String], u32) -> Vec<Shard> + Sync) -> Vec<Shard> {
-    let (front, back) = names.split_at(names.len() / 2);
-    match u32::try_from(front.len()) {
-        Ok(first) if names.len() >= WORTH_A_THREAD => std::thread::scope(|scope| {
-            let rest = scope.spawn(|| all(back, first));
-            let mut made = all(front, 0);
-            made.extend(rest.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            made
-        }),
-        _ => all(names, 0),
-    }
 }
 
 fn overrides<'a>(
