@@ -6,7 +6,7 @@ use crate::model::state::State;
 use crate::output::forecast::{Forecast, Range, RowsAt, SCHEMA, ShardForecast, text};
 use crate::study::forecast::{Future, Rest, future, rest};
 use crate::study::many::side_by_side;
-use crate::study::method::by_name;
+use crate::study::method::Method;
 use crate::study::statistics::quantile;
 
 use super::context::Context;
@@ -42,9 +42,7 @@ pub(super) fn forecast(
 ) -> Result<Forecast, Stop> {
     let mut rest = rest(chosen.scenario.clone(), policy, state);
     chosen.apply_around(&mut rest.setting);
-    let Some(method) = by_name("now") else {
-        return Err(Stop::failed("forecast", "the present policy has no name".to_owned()));
-    };
+    let method = Method::of(policy, state);
     let futures = match rest.left.is_empty() {
         true => Vec::new(),
         false => with_bar(cx, futures_of(rest.left.len()), 1, |orders| {

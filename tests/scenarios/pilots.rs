@@ -71,49 +71,6 @@ fn adds_up(world: &World) {
     let ran = world.cluster.gpu_seconds(|job| job.user == "alice").0;
     let records = world.state.shards.iter().chain(&world.state.orphans);
     let charged: u64 = records.flat_map(|r| &r.charges).map(|charge| charge.gpu_seconds.0).sum();
-    if charged != ran {
-        // DBG
-        for job in world.cluster.history() {
-            for s in &job.stays {
-                if let Some(a) = s.started {
-                    println!(
-                        "job {} {} run {}..{} {:?}",
-                        job.id,
-                        job.name,
-                        a.0 - T0.0,
-                        s.ended.0 - T0.0,
-                        s.end
-                    );
-                }
-            }
-        }
-        for c in world.cluster.work.claims_made() {
-            println!(
-                "claim {} {} by {} run {} place {} after {} at {}",
-                c.shard,
-                c.fence,
-                c.job,
-                c.run,
-                c.place,
-                c.after.0,
-                c.at.0 - T0.0
-            );
-        }
-        for r in &world.state.shards {
-            for c in &r.charges {
-                println!(
-                    "charge {} a{} from {} {}",
-                    r.id,
-                    c.attempt,
-                    c.from.0 - T0.0,
-                    c.gpu_seconds.0
-                );
-            }
-        }
-        for event in &world.journal {
-            println!("  {} {:?} {:?}", event.at.0 - T0.0, event.shard, event.what);
-        }
-    } // GBD
     assert_eq!(charged, ran, "charged, and run");
 }
 
