@@ -16,6 +16,8 @@ mod field;
 mod harness;
 #[path = "scenarios/helpers.rs"]
 mod helpers;
+#[path = "scenarios/mixed.rs"]
+mod mixed;
 #[path = "scenarios/notices.rs"]
 mod notices;
 #[path = "scenarios/odd_states.rs"]
