@@ -2,8 +2,7 @@
 
 use crate::model::id::ShardId;
 use crate::model::policy::{
-    CostIn, Kin, Lane, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings,
-    SubmitMode,
+    CostIn, Kin, Lane, LaneSpec, Lanes, Policy, Rules, Shard, SlurmSettings,
 };
 use crate::model::split::Split;
 use crate::model::state::State;
@@ -311,33 +310,16 @@ fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
 
 fn shard(work: &ShardWork) -> Shard {
     Shard {
-        restart_stalled: false,
-        split: None,
-        helps: None,
-        pilot: false,
         kin: Kin::Any,
-        id: work.id.clone(),
-        index: 0,
-        lab: "lab".into(),
-        launch: Launch::Command(String::new()),
-        workdir: std::path::Path::new("/").into(),
         gpus: work.gpus,
-        cpus: None,
-        mem: None,
-        min_tier: None,
-        submit: SubmitMode::Queued,
-        args: Vec::new(),
-        time: None,
         rows: work.rows,
         row_time: Secs((work.row_hours * 3600.0).round().max(1.0) as i64),
-        done: RowsIn::Glob(String::new()),
         cost: Some(match work.price {
             Price::Row(_) => CostIn::Jsonl { path: "/ledger".into(), field: "usd".to_owned() },
             Price::GpuHour(price) => CostIn::GpuHour(price),
         }),
         cap: work.cap,
-        oom: Vec::new(),
-        log_dir: "/logs".into(),
+        ..Shard::plain(work.id.clone())
     }
 }
 
