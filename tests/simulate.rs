@@ -122,6 +122,13 @@ fn a_shards_toml_with_pilots_and_splits_is_simulated_as_it_stands() {
     ] {
         assert!(table.contains(told), "{told}: {table}");
     }
+    // A page has all of it, each policy with its pictures, helpers too.
+    let page = babysit(&["simulate", "--seeds", "1", "-o", "-"]);
+    assert_eq!(
+        page.matches("Work left under yours").count(),
+        page.matches("Work left under v3").count()
+    );
+    assert!(page.contains("restore/s0~2") && page.contains("yours is your shards.toml"));
     let line = babysit(&["simulate", "--seeds", "2", "--compare", "both,yours"]);
     assert!(line.starts_with("yours instead of both: ends "), "{line}");
 }
