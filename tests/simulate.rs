@@ -128,7 +128,7 @@ fn a_shards_toml_with_pilots_and_splits_is_simulated_as_it_stands() {
         page.matches("Work left under yours").count(),
         page.matches("Work left under v3").count()
     );
-    assert!(page.contains("restore/s0~2") && page.contains("yours is your shards.toml"));
+    assert!(page.contains("restore/s2~2") && page.contains("yours is your shards.toml"));
     let line = babysit(&["simulate", "--seeds", "2", "--compare", "both,yours"]);
     assert!(line.starts_with("yours instead of both: ends "), "{line}");
 }
