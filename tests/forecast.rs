@@ -288,10 +288,10 @@ fn helpers_that_run_are_part_of_the_forecast() {
 #[test]
 fn the_policy_of_a_forecast_is_that_of_shards_toml_on_this_cluster() {
     let (mut policy, mut state) = campaign();
-    assert_eq!(Method::of(&policy, &state).rules, policy.rules.lanes);
+    assert_eq!(Method::of(&policy, &state).from_here(&state).rules, policy.rules.lanes);
     policy.rules.lanes.mode = LaneMode::Both;
     policy.rules.lanes.own_share = OwnShare::Average;
-    let found = Method::of(&policy, &state).rules;
+    let found = Method::of(&policy, &state).from_here(&state).rules;
     assert_eq!((found.mode, found.own_share), (LaneMode::Both, OwnShare::Average));
     let asked = "own,extra".to_owned();
     state.learned.takes_both = Some(TakesBoth { asked, yes: false, said: String::new(), at: NOW });
@@ -299,7 +299,7 @@ fn the_policy_of_a_forecast_is_that_of_shards_toml_on_this_cluster() {
     let day = Secs::hours(24);
     let gpu_seconds = GpuSeconds::of(3, day);
     state.learned.others_in_own = Some(OthersInOwn { gpu_seconds, over: day, until: NOW });
-    let found = Method::of(&policy, &state).rules;
+    let found = Method::of(&policy, &state).from_here(&state).rules;
     assert_eq!((found.mode, found.own_share), (LaneMode::Adaptive, OwnShare::Gpus(5)));
     policy.lanes = None;
     let found = Method::of(&policy, &state);

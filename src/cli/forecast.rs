@@ -45,7 +45,7 @@ pub(super) fn forecast(
 ) -> Result<Forecast, Stop> {
     let mut rest = rest(chosen.scenario.clone(), policy, state);
     chosen.apply_around(&mut rest.setting);
-    let method = Method::of(policy, state);
+    let method = Method::of(policy, state).from_here(state);
     let futures = match rest.left.is_empty() {
         true => Vec::new(),
         false => with_bar(cx, futures_of(rest.left.len(), &method), 1, |orders| {

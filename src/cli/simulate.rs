@@ -92,15 +92,16 @@ fn setting(cx: &Context, asked: &Simulate) -> Result<Asked, Stop> {
     let campaign = cx.campaign()?;
     let (policy, state) = (&campaign.loaded.policy, cx.look(&campaign)?);
     let path = campaign.loaded.path.display();
-    let yours = Some(Method::of(policy, &state));
+    let yours = Method::of(policy, &state);
     if asked.from_state {
         let mut setting = rest(scenario, policy, &state).setting;
         chosen.apply_around(&mut setting);
+        let yours = Some(yours.from_here(&state));
         return Ok(Asked { setting, shards_of: format!("what is left of {path}"), yours });
     }
     let mut setting = Setting::of_policy(scenario, policy, &state);
     chosen.apply(&mut setting)?;
-    Ok(Asked { setting, shards_of: path.to_string(), yours })
+    Ok(Asked { setting, shards_of: path.to_string(), yours: Some(yours) })
 }
 
 /// The named ones; else all, and that of shards.toml where it is another.

@@ -119,7 +119,7 @@ pub const YOURS: &str = "yours";
 
 impl Method {
     /// As shards.toml has it, on the cluster as the state knows it: both lanes at once only where Slurm
-    /// may take that, and the share of own that others have left so far.
+    /// may take that.
     pub fn of(policy: &Policy, state: &State) -> Method {
         let set = policy.rules.lanes;
         let yours = Method {
@@ -140,7 +140,13 @@ impl Method {
             LaneMode::Both if !may => LaneMode::Adaptive,
             mode => mode,
         };
-        let own_share = own_share::so_far(set.own_share, state);
-        Method { rules: LaneRules { mode, own_share, ..set }, ..yours }
+        Method { rules: LaneRules { mode, ..set }, ..yours }
+    }
+
+    /// The same for a campaign that goes on from that state: what others have left of own on average is
+    /// known already.
+    pub fn from_here(self, state: &State) -> Method {
+        let own_share = own_share::so_far(self.rules.own_share, state);
+        Method { rules: LaneRules { own_share, ..self.rules }, ..self }
     }
 }

@@ -177,11 +177,11 @@ impl Setting {
 
     /// The lane in which a shard, or a helper, has its GPUs when the campaign begins.
     pub(super) fn lane_at_begin(&self, id: &ShardId) -> Option<Lane> {
-        let work = self.work.iter().find(|work| work.id == *id || id.helps(&work.id))?;
-        match id.helper_number() {
-            None => work.runs,
-            Some(n) => work.helped.iter().find(|(of, _)| *of == n).map(|(_, lane)| *lane),
-        }
+        let Some(n) = id.helper_number() else {
+            return self.work.iter().find(|work| work.id == *id)?.runs;
+        };
+        let work = self.work.iter().find(|work| id.helps(&work.id))?;
+        work.helped.iter().find(|(of, _)| *of == n).map(|(_, lane)| *lane)
     }
 
     /// Extra GPUs that are there at the beginning: those that shards run on, where any runs.
