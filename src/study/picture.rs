@@ -175,16 +175,15 @@ fn runs(setting: &Setting, world: &World) -> Vec<Run> {
     }
     let mut runs = Vec::new();
     for job in world.cluster.history().iter().filter(|job| job.user == ME) {
-        let Some((shard, helper)) = setting.work.iter().enumerate().find_map(|(n, work)| {
+        let shard = setting.work.iter().position(|work| {
             let id = &work.id;
-            let after = job.name.split_once(&format!(".{}.{}", id.family, id.shard))?.1;
-            match after.strip_prefix('~') {
-                Some(number) => Some((n, number.split('.').next()?.parse().ok())),
-                None => after.starts_with('.').then_some((n, None)),
-            }
-        }) else {
-            continue;
-        };
+            let named = |end| job.name.contains(&format!(".{}.{}{end}", id.family, id.shard));
+            named('.') || named('~')
+        });
+        let Some(shard) = shard else { continue };
+        // No other name holds a `~`.
+        let number = |(_, after): (&str, &str)| after.split('.').next()?.parse().ok();
+        let helper = job.name.split_once('~').and_then(number);
         for (run, stay) in (0..).zip(&job.stays) {
             let Some(started) = stay.started else { continue };
             let lane = if stay.qos == Lane::Own.word() { Lane::Own } else { Lane::Extra };
