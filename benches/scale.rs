@@ -13,7 +13,7 @@ use babysit::model::cluster::{JobState, Node, NodeGpus, QueueJob, Usable};
 use babysit::model::id::{JobId, ShardId, Token};
 use babysit::model::observation::{Cluster, Observation};
 use babysit::model::policy::{
-    Kin, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode, Tier,
+    LaneSpec, Lanes, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode, Tier,
 };
 use babysit::model::state::{Attempt, Live, Slot, State};
 use babysit::model::units::{Secs, Tflops, Time};
@@ -38,28 +38,14 @@ fn shard(i: usize, mode: SubmitMode) -> Shard {
     Shard {
         index: (i / 10) as u32,
         lab: format!("lab{}", i % 5).into(),
-        launch: Launch::Command("true".to_owned()),
-        workdir: std::path::Path::new("/work").into(),
         gpus: if mode == SubmitMode::Placed { 1 << (i % 4) } else { 1 },
         cpus: Some(8),
-        mem: None,
         min_tier: (mode == SubmitMode::Placed).then_some(1 + (i % 3) as u32),
         submit: mode,
-        args: Vec::new(),
-        time: None,
         rows: 40 + (i % 25) as u32,
         row_time: Secs::minutes(15),
         done: RowsIn::Glob(format!("/runs/{id}/*.json")),
-        cost: None,
-        cap: None,
-        oom: Vec::new(),
-        restart_stalled: false,
-        split: None,
-        helps: None,
-        pilot: false,
-        kin: Kin::Family,
-        log_dir: "/logs".into(),
-        id,
+        ..Shard::plain(id)
     }
 }
 

@@ -340,69 +340,6 @@ fn a_reader_that_left_is_no_error() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
-/// Without a shards.toml the field's campaign is simulated; nothing is asked of Slurm, and a JSON
-/// document says all that the table says.
-#[test]
-fn simulate_compares_policies_without_a_cluster() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let babysit = |args: &[&str]| {
-        let mut command = assert_cmd::Command::cargo_bin("babysit").expect("built");
-        command.current_dir(folder.path()).env("HOME", folder.path()).env("PATH", "/nowhere");
-        command.args(args).output().expect("it runs")
-    };
-    let out = babysit(&["simulate", "--seeds", "2", "--policies", "v4,now", "--json"]);
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    let seen: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
-    assert_eq!(seen["schema"], "babysit/simulate/v1");
-    assert_eq!((&seen["seeds"], &seen["shards"]), (&2.into(), &12.into()));
-    let names: Vec<_> = seen["policies"].as_array().expect("a list").iter().collect();
-    assert_eq!((&names[0]["name"], &names[1]["name"]), (&"v4".into(), &"now".into()));
-    assert_eq!(seen["differences"][0]["longer_by"]["n"], 2);
-    let table = babysit(&["simulate", "--seeds", "1", "--scenario", "none", "--policies", "now"]);
-    let table = String::from_utf8_lossy(&table.stdout).into_owned();
-    assert!(table.contains("POLICY") && table.contains("\nnow "), "{table}");
-
-    let csv = "job_id,vc,submit_s,gpus,duration_s\n1,a,0,8,3600\n2,b,60,1,600\n3,b,90,16,600\n";
-    std::fs::write(folder.path().join("t.csv"), csv).expect("written");
-    let out =
-        babysit(&["simulate", "--trace", "t.csv", "--days", "1", "--seeds", "1", "--load", "3"]);
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(text.contains("left out: 1") && text.contains("field"), "{text}");
-
-    let out = babysit(&["simulate", "--field", "--seeds", "2", "--compare", "v4,now"]);
-    let line = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(line.starts_with("now instead of v4: ends "), "{line}");
-    assert!(line.contains("; costs ") && line.lines().count() == 1, "{line}");
-
-    let ours = "name = \"ours\"\n[extra]\nmean = 2\nlife = \"2h\"\n[row_time]\nfind = \"9m\"\n";
-    std::fs::write(folder.path().join("ours.toml"), ours).expect("written");
-    let args =
-        ["simulate", "--scenario", "ours.toml", "--seeds", "1", "--policies", "now", "--json"];
-    let out = babysit(&args);
-    let seen: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
-    let says = "2 extra GPUs on average for 2.0h each, no visitors in own";
-    assert_eq!((&seen["scenario"], &seen["scenario_says"]), (&"ours".into(), &says.into()));
-    std::fs::write(folder.path().join("bad.toml"), ours.replace("find", "fin")).expect("written");
-
-    for (args, word) in [
-        (&["simulate", "--scenario", "sunny"][..], "none, scarce, seed"),
-        (&["simulate", "--scenario", "sed"][..], "did you mean `seed`?"),
-        (&["simulate", "--scenario", "none.toml"][..], "none.toml"),
-        (&["simulate", "--scenario", "bad.toml"][..], "bad.toml:6: row_time.fin"),
-        (&["simulate", "--compare", "v4"][..], "two policies"),
-        (&["simulate", "--policies", "v4.11"][..], "did you mean `v4.1`?"),
-        (&["simulate", "--policies", "none"][..], "own-only, v3, v4"),
-        (&["simulate", "--policies", "v4,v4"][..], "named twice"),
-        (&["simulate", "--trace", "none.csv"][..], "none.csv"),
-        (&["simulate", "--labs", "--policies", "v4"][..], "skip, field"),
-    ] {
-        let out = babysit(args);
-        let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert_eq!(out.status.code(), Some(2), "{args:?}: {said}");
-        assert!(said.contains(word), "{args:?}: {said}");
-    }
-}
-
 fn segments(lab: &Lab) -> Vec<PathBuf> {
     let listed = std::fs::read_dir(lab.at("state.json.recording")).into_iter().flatten().flatten();
     let paths = listed.map(|entry| entry.path());

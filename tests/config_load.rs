@@ -257,6 +257,25 @@ fn pattern_letters_in_the_folders_name_are_no_pattern() {
     assert!(!glob.is_match(dir.path().join("runs o/r/1.json")), "{pattern}");
 }
 
+/// Not for one shard, but in one file: by family, and for a shard of its own in either.
+#[test]
+fn pilots_and_splits_stand_in_one_file() {
+    let family = |name: &str, keys: &str, of_s1: &str| {
+        format!(
+            "[families.{name}]\nshards = 2\nrows = 4\nrow_time = \"9m\"\ncommand = \"true\"\n{keys}\n\
+             done = {{ glob = \"{name}/{{shard}}/*\" }}\n[families.{name}.shard.s1]\n{of_s1}\n"
+        )
+    };
+    let (find, restore) = (
+        family("find", "pilot = true", "pilot = false\nsplit = 3"),
+        family("restore", "split = true", "split = false\npilot = \"any\""),
+    );
+    let (_dir, loaded) = from_text(&format!("project = \"p\"\n{find}{restore}"));
+    let kinds = |shard: &Shard| (shard.pilot, shard.split.as_ref().map(|split| split.workers));
+    let kinds: Vec<_> = loaded.policy.shards.iter().map(kinds).collect();
+    assert_eq!(kinds, [(true, None), (false, Some(3)), (false, Some(8)), (true, None)]);
+}
+
 #[test]
 fn ten_thousand_shards_load() {
     let mut text = "project = \"big\"\n".to_owned();

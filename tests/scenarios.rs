@@ -16,8 +16,14 @@ mod field;
 mod harness;
 #[path = "scenarios/helpers.rs"]
 mod helpers;
+#[path = "scenarios/mixed.rs"]
+mod mixed;
 #[path = "scenarios/notices.rs"]
 mod notices;
+#[path = "scenarios/odd_pasts.rs"]
+mod odd_pasts;
+#[path = "scenarios/odd_queues.rs"]
+mod odd_queues;
 #[path = "scenarios/odd_states.rs"]
 mod odd_states;
 #[path = "scenarios/orphans.rs"]

@@ -290,8 +290,8 @@ pub struct Simulate {
     /// Campaigns of each policy; the same seed is the same luck for all
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub seeds: u64,
-    /// own-only, v3, v4, v4.1, now, adaptive, both, split, best; with --labs or --trace skip, field, shadow,
-    /// guard, best [default: all]
+    /// own-only, v3, v4, v4.1, now, adaptive, both, split, pilots, best, and yours, as your shards.toml
+    /// has it; with --labs or --trace skip, field, shadow, guard, best [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub policies: Vec<String>,
     /// In one line, what policy B would save against policy A

@@ -11,7 +11,7 @@ use crate::config;
 use crate::model::policy::Policy;
 use crate::output::journal::KINDS;
 use crate::output::word::Word;
-use crate::study::method::METHODS;
+use crate::study::method::{METHODS, YOURS};
 use crate::study::placing::PLACINGS;
 use crate::study::scenario::Scenario;
 
@@ -157,8 +157,8 @@ fn values(arg: &Arg, policy: Option<&Policy>, typed: &str) -> Candidates {
     let plain = |words: &[&str]| words.iter().map(|w| ((*w).to_owned(), String::new())).collect();
     match arg.get_id().as_str() {
         "scenario" => return plain(&Scenario::ALL.each_ref().map(Scenario::word)),
-        "policies" => {
-            let lanes = METHODS.iter().map(|method| method.name);
+        "policies" | "compare" => {
+            let lanes = METHODS.iter().map(|method| method.name).chain(policy.map(|_| YOURS));
             let names: Vec<&str> = lanes.chain(PLACINGS.map(|placing| placing.name)).collect();
             return listed(&plain(&names), typed);
         }

@@ -6,7 +6,7 @@ use crate::model::state::State;
 use crate::output::forecast::{Forecast, Range, RowsAt, SCHEMA, ShardForecast, text};
 use crate::study::forecast::{Future, Rest, future, rest};
 use crate::study::many::side_by_side;
-use crate::study::method::by_name;
+use crate::study::method::Method;
 use crate::study::statistics::quantile;
 
 use super::context::Context;
@@ -19,6 +19,9 @@ const FUTURES: u64 = 200;
 /// Of a large campaign fewer are simulated, so that it takes a minute and not twenty: a future of
 /// ten thousand shards takes ten seconds of a core, and chance evens out among so many.
 const SHARDS_IN_ALL: u64 = 100_000;
+/// With helpers or pilots there is something to decide in more of the cycles: a future takes so many
+/// times as long.
+const BUSIER: u64 = 4;
 /// Of fewer, one in twenty at either end would be none.
 const LEAST: u64 = 20;
 
@@ -42,12 +45,10 @@ pub(super) fn forecast(
 ) -> Result<Forecast, Stop> {
     let mut rest = rest(chosen.scenario.clone(), policy, state);
     chosen.apply_around(&mut rest.setting);
-    let Some(method) = by_name("now") else {
-        return Err(Stop::failed("forecast", "the present policy has no name".to_owned()));
-    };
+    let method = Method::of(policy, state).from_here(state);
     let futures = match rest.left.is_empty() {
         true => Vec::new(),
-        false => with_bar(cx, futures_of(rest.left.len()), 1, |orders| {
+        false => with_bar(cx, futures_of(rest.left.len(), &method), 1, |orders| {
             side_by_side(1, orders, |_, seed| future(&rest, &method, seed, orders.stop))
         })?,
     };
@@ -73,8 +74,9 @@ pub(super) fn forecast(
     })
 }
 
-fn futures_of(shards: usize) -> u64 {
-    (SHARDS_IN_ALL / (shards as u64).max(1)).clamp(LEAST, FUTURES)
+fn futures_of(shards: usize, method: &Method) -> u64 {
+    let each = if method.split || method.pilots { BUSIER } else { 1 };
+    (SHARDS_IN_ALL / each / (shards as u64).max(1)).clamp(LEAST, FUTURES)
 }
 
 /// Rows of shards that are done or left out stay as they are.
@@ -116,4 +118,21 @@ fn range(values: impl Iterator<Item = f64>) -> Option<Range> {
     let values: Vec<f64> = values.collect();
     let at = |q| quantile(&values, q);
     Some(Range { median: at(0.5)?, low: at(0.05)?, high: at(0.95)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::method::by_name;
+
+    #[test]
+    fn of_a_large_campaign_fewer_futures_are_simulated() {
+        let check = |name: &str, shards: [usize; 4], expected: [u64; 4]| {
+            let method = by_name(name).expect("a policy");
+            assert_eq!(shards.map(|shards| futures_of(shards, &method)), expected, "{name}");
+        };
+        check("now", [0, 500, 1000, 10_000], [200, 200, 100, 20]);
+        check("pilots", [0, 125, 500, 10_000], [200, 200, 50, 20]);
+        check("split", [0, 125, 500, 10_000], [200, 200, 50, 20]);
+    }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::output::format::iso;
 use crate::output::replay::{Difference, PolicyView, Replay, SCHEMA, first_difference, text};
 use crate::store::recording::{self, Recorded};
-use crate::study::replay::{Cycle, Rival, Tally, by_name, plan_again, rivals};
+use crate::study::replay::{Cycle, Rival, Tally, plan_again, rivals};
 
 use super::context::Context;
 use super::exit::{Exit, Stop};
@@ -23,7 +23,7 @@ pub fn run(cx: &Context, journal: Option<&Path>, policies: &[String]) -> Result<
     };
     let others = match policies {
         [] => Vec::new(),
-        names => named(names, &rivals(), by_name, |rival| rival.name())?,
+        names => named(names, &rivals(), |rival| rival.name())?,
     };
     let cycles = recording::read(&path).map_err(|error| {
         let message = format!("{}: no recording can be read: {error}", path.display());

@@ -10,12 +10,14 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::config;
 use crate::output::page::simulate::page;
-use crate::output::simulate::{Difference, Mean, PolicyView, SCHEMA, Simulation, savings, text};
+use crate::output::simulate::{
+    Difference, Mean, PolicyView, SCHEMA, Simulation, Yours, savings, text,
+};
 use crate::study::Ran;
 use crate::study::forecast::rest;
 use crate::study::many::{Orders, Summary, longer_by, more, run_all, summary};
-use crate::study::method::{METHODS, Method, by_name};
-use crate::study::setting::Setting;
+use crate::study::method::{METHODS, Method, YOURS};
+use crate::study::setting::{Setting, ShardWork};
 use crate::study::statistics::Estimate;
 
 use super::args::Simulate;
@@ -30,7 +32,7 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
     if asked.labs || asked.trace.is_some() {
         return simulate_placement::run(cx, asked);
     }
-    let (mut setting, shards_of) = setting(cx, asked)?;
+    let Asked { mut setting, shards_of, yours } = setting(cx, asked)?;
     setting.probe_fails = asked.probe_fails;
     let two = match asked.compare.as_slice() {
         [] => None,
@@ -38,7 +40,7 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
         _ => return Err(Stop::usage("--compare takes two policies".into(), "--compare v4.1,now")),
     };
     let names = two.as_ref().map_or(asked.policies.as_slice(), |two| two);
-    let methods = named(names, &METHODS, by_name, |method| method.name)?;
+    let methods = methods(names, &setting, yours)?;
     let (runs, pictures) = match &asked.out {
         None => {
             let go = |orders: &Orders<'_>| run_all(&setting, &methods, orders);
@@ -49,7 +51,10 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
             simulate_page::run(cx, &setting, &methods, asked.seeds)?
         }
     };
-    let seen = view(&setting, shards_of, asked.seeds, &methods, &runs);
+    let seen = Simulation {
+        yours: yours.map(|yours| as_set(&setting, &yours)),
+        ..view(&setting, shards_of, asked.seeds, &methods, &runs)
+    };
     if let Some(out) = &asked.out {
         put(cx, out, &page(&seen, &pictures))?;
         if is_stdout(out) {
@@ -66,34 +71,78 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
     Ok(Exit::Done)
 }
 
+/// What is simulated, whose shards these are, and the policy of their shards.toml.
+struct Asked {
+    setting: Setting,
+    shards_of: String,
+    yours: Option<Method>,
+}
+
 /// The user's shards where there is a shards.toml, else the field's.
-fn setting(cx: &Context, asked: &Simulate) -> Result<(Setting, String), Stop> {
+fn setting(cx: &Context, asked: &Simulate) -> Result<Asked, Stop> {
     let chosen = Chosen::of(&asked.scenario)?;
     let scenario = chosen.scenario.clone();
     let found = config::find(cx.global.config.as_deref(), cx.surroundings);
     let nothing_named = cx.global.config.is_none() && !asked.from_state;
-    let (mut setting, shards_of) = if asked.field || (found.is_err() && nothing_named) {
-        (Setting::field(scenario), "the field's campaign".to_owned())
-    } else {
-        let campaign = cx.campaign()?;
-        let (policy, state) = (&campaign.loaded.policy, cx.look(&campaign)?);
-        let path = campaign.loaded.path.display();
-        if asked.from_state {
-            let mut rest = rest(scenario, policy, &state);
-            chosen.apply_around(&mut rest.setting);
-            return Ok((rest.setting, format!("what is left of {path}")));
-        }
-        (Setting::of_policy(scenario, policy, &state), path.to_string())
-    };
+    if asked.field || (found.is_err() && nothing_named) {
+        let mut setting = Setting::field(scenario);
+        chosen.apply(&mut setting)?;
+        return Ok(Asked { setting, shards_of: "the field's campaign".to_owned(), yours: None });
+    }
+    let campaign = cx.campaign()?;
+    let (policy, state) = (&campaign.loaded.policy, cx.look(&campaign)?);
+    let path = campaign.loaded.path.display();
+    let yours = Method::of(policy, &state);
+    if asked.from_state {
+        let mut setting = rest(scenario, policy, &state).setting;
+        chosen.apply_around(&mut setting);
+        let yours = Some(yours.from_here(&state));
+        return Ok(Asked { setting, shards_of: format!("what is left of {path}"), yours });
+    }
+    let mut setting = Setting::of_policy(scenario, policy, &state);
     chosen.apply(&mut setting)?;
-    Ok((setting, shards_of))
+    Ok(Asked { setting, shards_of: path.to_string(), yours: Some(yours) })
+}
+
+/// The named ones; else all, and that of shards.toml where it is another.
+fn methods(
+    names: &[String],
+    setting: &Setting,
+    yours: Option<Method>,
+) -> Result<Vec<Method>, Stop> {
+    let mut all = METHODS.to_vec();
+    match yours {
+        Some(yours) if !names.is_empty() || !all.iter().any(|m| setting.same(m, &yours)) => {
+            all.push(yours);
+        }
+        None if names.iter().any(|name| name == YOURS) => {
+            let text = format!("`{YOURS}` is the policy of a shards.toml, and here is none");
+            return Err(Stop::usage(text, "name one with --config, and leave --field out"));
+        }
+        _ => {}
+    }
+    named(names, &all, |method| method.name)
+}
+
+fn as_set(setting: &Setting, yours: &Method) -> Yours {
+    let same = METHODS.iter().find(|method| setting.same(method, yours));
+    let families = |of: fn(&ShardWork) -> bool| {
+        let mut names: Vec<String> =
+            setting.work.iter().filter(|w| of(w)).map(|w| w.id.family.clone()).collect();
+        names.dedup();
+        names
+    };
+    Yours {
+        policy: same.unwrap_or(yours).name.to_owned(),
+        pilots: families(|work| work.set_pilot.is_some()),
+        split: families(|work| work.workers > 1),
+    }
 }
 
 /// The policies of these names, each once; all where none is named.
 pub(super) fn named<T: Copy>(
     names: &[String],
     all: &[T],
-    by_name: fn(&str) -> Option<T>,
     name: fn(&T) -> &'static str,
 ) -> Result<Vec<T>, Stop> {
     if names.is_empty() {
@@ -109,7 +158,7 @@ pub(super) fn named<T: Copy>(
         ));
     }
     let one = |asked: &String| {
-        by_name(asked).ok_or_else(|| {
+        all.iter().find(|one| name(one) == asked).copied().ok_or_else(|| {
             let known: Vec<&str> = all.iter().map(name).collect();
             let text = format!("there is no policy `{asked}`");
             let near = did_you_mean(asked, known.iter().copied());
@@ -183,6 +232,7 @@ fn view(
     });
     Simulation {
         schema: SCHEMA,
+        yours: None,
         scenario: setting.scenario.word().to_owned(),
         scenario_says: setting.scenario.sentence().into_owned(),
         shards_of,

@@ -8,7 +8,7 @@ use crate::output::page::simulate::{One, PolicyPicture};
 use crate::study::Ran;
 use crate::study::many::side_by_side;
 use crate::study::method::Method;
-use crate::study::picture::{Curve, Picture, picture, run_with_curve};
+use crate::study::picture::{Curve, Picture, Run, picture, run_with_curve};
 use crate::study::setting::Setting;
 use crate::study::statistics::quantile;
 
@@ -72,9 +72,10 @@ fn left(curves: &[Curve]) -> Vec<(f64, f64, f64, f64)> {
 fn one(setting: &Setting, seed: u64, picture: Picture) -> One {
     let points = |curve: Curve| curve.into_iter().enumerate().map(|(n, v)| (hour(n), v)).collect();
     let Picture { curve, least, runs } = picture;
-    let named = |run: crate::study::picture::Run| {
+    let named = |run: Run| {
         let work = setting.work.get(run.shard)?;
-        Some((work.id.to_string(), run.lane, run.from, run.to, run.end))
+        let id = run.helper.map_or(work.id.clone(), |n| work.id.helper(n));
+        Some((id.to_string(), run.lane, run.from, run.to, run.end))
     };
     One {
         seed,

@@ -7,7 +7,7 @@ use crate::output::placement::{Placement, PlacingView, SCHEMA, WidthView, text};
 use crate::output::simulate::Mean;
 use crate::study::lab_mix::{Arrival, mix};
 use crate::study::many::side_by_side;
-use crate::study::placing::{Field, PLACINGS, Placing, by_name, run as place};
+use crate::study::placing::{Field, PLACINGS, Placing, run as place};
 use crate::study::statistics::estimate;
 use crate::study::trace::{self, Trace};
 use crate::study::waits::{Waits, Width};
@@ -33,7 +33,7 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
     let (load, days) = (asked.load.unwrap_or(load), asked.days.unwrap_or(days));
     let warm_up = Field::default().warm_up.min(days / 2);
     let field = Field { days, warm_up, by_tier: asked.by_tier, ..Field::default() };
-    let placings = named(&asked.policies, &PLACINGS, by_name, |placing| placing.name)?;
+    let placings = named(&asked.policies, &PLACINGS, |placing| placing.name)?;
     let jobs = |seed| -> Vec<Arrival> {
         match &trace {
             Some(trace) => trace::scaled(&trace.jobs, seed, load, days),

@@ -188,10 +188,11 @@ fn ready<'a>(layers: Layers<'a>, ctx: &Context<'_>, sink: &mut Sink) -> Option<R
         );
     }
     if workers > 1 && pilot.is_some() {
+        let pilot = dotted(&layers.deciding(|s| &s.pilot).key, "pilot");
         sink.fault(
             &dotted(&layers.deciding(|s| &s.split).key, "split"),
-            "stands beside `pilot`: a job either shares the rows of its shard or goes on to another shard",
-            "choose one of the two",
+            format!("stands beside {pilot}: a job either shares the rows of its shard or goes on to another shard"),
+            "keep `split` where the program takes its rows by `babysit row take`, else `pilot`; leave the other out, or write it as false here",
         );
     }
     let mut args = ctx.slurm_args.to_vec();

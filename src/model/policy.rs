@@ -200,6 +200,39 @@ pub struct Shard {
     pub log_dir: PathBuf,
 }
 
+impl Shard {
+    /// One GPU, queued, one row of a minute, nothing else asked for: for a shard that no shards.toml has,
+    /// of which whoever makes it changes what it is about.
+    pub fn plain(id: ShardId) -> Shard {
+        Shard {
+            id,
+            index: 0,
+            lab: "lab".into(),
+            launch: Launch::Command("true".to_owned()),
+            workdir: Path::new("/").into(),
+            gpus: 1,
+            cpus: None,
+            mem: None,
+            min_tier: None,
+            submit: SubmitMode::Queued,
+            args: Vec::new(),
+            time: None,
+            rows: 1,
+            row_time: Secs::minutes(1),
+            done: RowsIn::Glob("/rows/*".to_owned()),
+            cost: None,
+            cap: None,
+            oom: Vec::new(),
+            restart_stalled: false,
+            split: None,
+            helps: None,
+            pilot: false,
+            kin: Kin::Family,
+            log_dir: "/logs".into(),
+        }
+    }
+}
+
 /// How a shard reaches Slurm (policy.md section 6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubmitMode {

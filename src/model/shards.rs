@@ -174,40 +174,6 @@ impl PartialEq for Name<'_> {
 impl Eq for Name<'_> {}
 
 #[cfg(test)]
-impl Shard {
-    /// One GPU, one row, nothing asked for: what a unit test changes of it is what it is about.
-    pub(crate) fn plain(id: ShardId) -> Shard {
-        use super::policy::{Kin, Launch, RowsIn, SubmitMode};
-        Shard {
-            id,
-            index: 0,
-            lab: "BCG".into(),
-            launch: Launch::Command("true".to_owned()),
-            workdir: std::path::Path::new("/w").into(),
-            gpus: 1,
-            cpus: None,
-            mem: None,
-            min_tier: None,
-            submit: SubmitMode::Queued,
-            args: Vec::new(),
-            time: None,
-            rows: 1,
-            row_time: super::units::Secs(60),
-            done: RowsIn::Glob("/w/*".to_owned()),
-            cost: None,
-            cap: None,
-            oom: Vec::new(),
-            restart_stalled: false,
-            split: None,
-            helps: None,
-            pilot: false,
-            kin: Kin::Family,
-            log_dir: "/w".into(),
-        }
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -240,12 +206,12 @@ mod tests {
             places.zip(shards.iter()).all(|(id, shard)| *id == shard.id)
         };
         assert!(right(&shards));
-        assert_eq!((shards.labs(), shards.lab_of()[0]), (&["BCG".into()][..], 0));
+        assert_eq!((shards.labs(), shards.lab_of()[0]), (&["lab".into()][..], 0));
         shards.swap(0, 3);
         shards.pop();
         shards[1].lab = "AI".into();
         assert!(right(&shards));
-        assert_eq!(shards.labs(), ["BCG".into(), "AI".into()]);
+        assert_eq!(shards.labs(), ["lab".into(), "AI".into()]);
         assert_eq!(shards.lab_of()[..3], [0, 1, 0]);
     }
 }

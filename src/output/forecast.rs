@@ -56,7 +56,8 @@ pub struct ShardForecast {
 
 pub fn text(f: &Forecast, width: Option<usize>, paint: Paint) -> String {
     let head = format!(
-        "{}: {} simulated futures from here, scenario {} ({}); the middle, and where nine of ten lie",
+        "{}: {} simulated futures from here, by shards.toml as it stands, scenario {} ({}); the middle, \
+         and where nine of ten lie",
         f.project, f.futures, f.scenario, f.scenario_says
     );
     let mut out = wrap(&head, 0, width);

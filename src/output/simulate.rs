@@ -36,6 +36,43 @@ pub struct Simulation {
     pub seeds: usize,
     pub policies: Vec<PolicyView>,
     pub differences: Vec<Difference>,
+    /// `null` for the field's campaign.
+    pub yours: Option<Yours>,
+}
+
+/// What shards.toml has, among the policies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Yours {
+    /// The policy that is as shards.toml has it.
+    pub policy: String,
+    /// Families whose jobs are pilots by it, and families that it splits.
+    pub pilots: Vec<String>,
+    pub split: Vec<String>,
+}
+
+impl Yours {
+    /// Which policy shards.toml is, and what becomes of its pilots and splits under the others.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        let mut told = vec![match self.policy.as_str() {
+            "yours" => "yours is your shards.toml as it stands".to_owned(),
+            same => format!("your shards.toml as it stands is {same}"),
+        }];
+        if !self.pilots.is_empty() {
+            let mine = if self.policy == "pilots" { "" } else { ", as set there under yours" };
+            told.push(format!(
+                "{}: pilots with pilot = \"any\" under pilots{mine}, usual jobs under the others",
+                self.pilots.join(", ")
+            ));
+        }
+        if !self.split.is_empty() {
+            let mine = if self.policy == "split" { "" } else { " and yours" };
+            told.push(format!(
+                "{}: rows shared under split{mine}, one job a shard under the others",
+                self.split.join(", ")
+            ));
+        }
+        told
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -113,7 +150,8 @@ pub fn text(s: &Simulation, width: Option<usize>, paint: Paint) -> String {
             out.push_str(&wrap(&line, 0, width));
         }
     }
-    let told: Vec<String> = s.differences.iter().filter_map(sentence).collect();
+    let mut told: Vec<String> = s.differences.iter().filter_map(sentence).collect();
+    told.extend(s.yours.iter().flat_map(Yours::sentences));
     if !told.is_empty() {
         out.push('\n');
         told.iter().for_each(|line| out.push_str(&wrap(line, 0, width)));

@@ -285,9 +285,7 @@ fn take_up(setting: &Setting, world: &mut World) -> Result<(), String> {
     }
     let moment = Moment { policy: &world.policy, cluster: &nobody, now, seed: 0 };
     for (i, shard) in world.policy.shards.iter().enumerate() {
-        let Some(lane) = setting.work.iter().find(|w| w.id == shard.id).and_then(|w| w.runs) else {
-            continue;
-        };
+        let Some(lane) = setting.lane_at_begin(&shard.id) else { continue };
         let way = Way::Queued { kept_off: &[] };
         let submit = submit::request(&moment, &world.state, i, Some(lane), &way);
         // As a real cycle does: one that is preempted before the first cycle is found by it too.

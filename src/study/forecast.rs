@@ -5,17 +5,19 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::model::policy::{Lane, Policy};
-use crate::model::state::{Gate, State};
+use crate::model::policy::{Lane, Policy, Shard};
+use crate::model::state::{Gate, ShardRecord, State};
 use crate::model::units::{Money, Secs};
 use crate::planning::lpt::Lpt;
 use crate::planning::measure::{is_done, rows_left};
 use crate::sim::Rng;
 
+use super::kinds::Kinds;
 use super::method::Method;
 use super::picture::finish;
+use super::price::{Price, prices};
 use super::scenario::Scenario;
-use super::setting::{Kinds, Price, Setting, ShardWork, prices};
+use super::setting::{Setting, ShardWork};
 
 /// One shard's part of what is left.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +58,7 @@ pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
     let lpt = Lpt::new(policy, state);
     let prices = prices(policy, state);
     let mut kin = Kinds::default();
+    let helpers = state.busy_helpers();
     let (mut work, mut left, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (shard, record)) in policy.shards.iter().zip(&state.shards).enumerate() {
         if is_done(shard, record) || matches!(record.gate, Gate::Cancelled { .. }) {
@@ -79,11 +82,10 @@ pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
             price: prices.get(i).copied().unwrap_or(Price::NONE),
             cap: None,
             workers: shard.split.as_ref().map_or(1, |split| split.workers),
-            pilot: kin.of(shard),
-            runs: record
-                .live()
-                .filter(|l| l.started.is_some())
-                .map(|l| l.lane.unwrap_or(Lane::Own)),
+            pilot: kin.may(shard),
+            set_pilot: kin.set(shard, record),
+            runs: runs(record),
+            helped: helpers.iter().filter_map(|helper| helps(helper, shard)).collect(),
         });
         let cap = state.cap_of(&shard.id, shard.cap);
         let (rows, seen) = (rows_left(shard, record), record.pace.rows);
@@ -109,6 +111,18 @@ pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
     setting.make_room();
     let every = every(&setting);
     Rest { setting, left, left_out, every }
+}
+
+/// The lane in which its job has its GPUs now.
+fn runs(record: &ShardRecord) -> Option<Lane> {
+    let live = record.live().filter(|live| live.started.is_some())?;
+    Some(live.lane.unwrap_or(Lane::Own))
+}
+
+/// Which helper of this shard it is, and where it runs.
+fn helps(helper: &ShardRecord, shard: &Shard) -> Option<(u32, Lane)> {
+    let number = helper.id.helper_number().filter(|_| helper.id.helps(&shard.id))?;
+    Some((number, runs(helper)?))
 }
 
 /// Points that a usual future's rows are told at.

@@ -23,6 +23,8 @@ pub type Curve = Vec<f64>;
 pub struct Run {
     /// Place among the setting's shards.
     pub shard: usize,
+    /// Of the shard's helper with this number.
+    pub helper: Option<u32>,
     pub lane: Lane,
     pub from: f64,
     pub to: f64,
@@ -175,9 +177,13 @@ fn runs(setting: &Setting, world: &World) -> Vec<Run> {
     for job in world.cluster.history().iter().filter(|job| job.user == ME) {
         let shard = setting.work.iter().position(|work| {
             let id = &work.id;
-            job.name.contains(&format!(".{}.{}.", id.family, id.shard))
+            let named = |end| job.name.contains(&format!(".{}.{}{end}", id.family, id.shard));
+            named('.') || named('~')
         });
         let Some(shard) = shard else { continue };
+        // No other name holds a `~`.
+        let number = |(_, after): (&str, &str)| after.split('.').next()?.parse().ok();
+        let helper = job.name.split_once('~').and_then(number);
         for (run, stay) in (0..).zip(&job.stays) {
             let Some(started) = stay.started else { continue };
             let lane = if stay.qos == Lane::Own.word() { Lane::Own } else { Lane::Extra };
@@ -186,7 +192,7 @@ fn runs(setting: &Setting, world: &World) -> Vec<Run> {
             let mut to = (hours(stay.ended), stay.end);
             for (from, shard) in turns.into_iter().rev() {
                 let from = hours(from);
-                runs.push(Run { shard, lane, from, to: to.0, end: to.1 });
+                runs.push(Run { shard, helper, lane, from, to: to.0, end: to.1 });
                 to = (from, EndWord::Completed);
             }
         }
@@ -202,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_picture_is_of_the_same_campaign_as_its_figures() {
-        ["v4.1", "pilots"].into_iter().for_each(a_picture_shows);
+        ["v4.1", "pilots", "split"].into_iter().for_each(a_picture_shows);
     }
 
     fn a_picture_shows(policy: &str) {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::Outcome;
 use crate::model::id::ShardId;
 use crate::model::policy::{
-    Kin, Launch, PlaceOrder, PlaceRules, Policy, R3, Reserve, ReserveAt, RowsIn, Rules, Shard,
-    SlurmSettings, SubmitMode, Tier,
+    PlaceOrder, PlaceRules, Policy, R3, Reserve, ReserveAt, Rules, Shard, SlurmSettings,
+    SubmitMode, Tier,
 };
 use crate::model::shards::Shards;
 use crate::model::state::{ChargeKind, ShardRecord};
@@ -333,32 +333,14 @@ const KEPT: usize = 32;
 
 fn shard(id: ShardId, job: &Arrival) -> Shard {
     Shard {
-        restart_stalled: false,
-        split: None,
-        helps: None,
-        pilot: false,
-        kin: Kin::Family,
-        index: 0,
         lab: job.lab.clone().into(),
-        launch: Launch::Command(String::new()),
-        workdir: std::path::Path::new("/").into(),
         gpus: job.gpus,
-        cpus: None,
-        mem: None,
         min_tier: job.min_tier,
         submit: SubmitMode::Placed,
-        args: Vec::new(),
         // What it asks for is what planning may know, as the length of its one row; a job that would
         // be cut off by it on a slow tier is not what is studied here.
-        time: None,
-        rows: 1,
         row_time: job.limit,
-        done: RowsIn::Glob(String::new()),
-        cost: None,
-        cap: None,
-        oom: Vec::new(),
-        log_dir: "/logs".into(),
-        id,
+        ..Shard::plain(id)
     }
 }
 

@@ -25,7 +25,12 @@ const ROW_PRICE: Money = Money(150_000_000);
 
 /// # Errors
 /// The simulated cluster refused the other session's job.
-pub fn world(policy: Policy) -> Result<World, String> {
+pub fn world(mut policy: Policy) -> Result<World, String> {
+    if policy.has_pilots() {
+        // As a tick that is about to submit them has it; nothing is run or written there.
+        policy.slurm.babysit.get_or_insert_with(|| "/babysit".into());
+        policy.slurm.pilots.get_or_insert_with(|| "/pilots".into());
+    }
     let mut rng = Rng::new(1);
     let lane = |lane: &str, or: &str| {
         let lanes = policy.lanes.as_ref();

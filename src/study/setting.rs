@@ -1,19 +1,18 @@
 //! What is simulated: the shards, their rows, and the cluster's own lane.
 
-use std::collections::HashMap;
-
 use crate::model::id::ShardId;
 use crate::model::policy::{
-    CostIn, Kin, Lane, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings,
-    SubmitMode,
+    CostIn, Kin, Lane, LaneSpec, Lanes, Policy, Rules, Shard, SlurmSettings,
 };
 use crate::model::split::Split;
-use crate::model::state::{ShardRecord, State};
+use crate::model::state::State;
 use crate::model::units::{Money, Secs};
-use crate::planning::pilots::group;
 use crate::sim::{Lognormal, Rng, Table};
 
+use super::kinds::Kinds;
 use super::method::Method;
+pub use super::price::Price;
+use super::price::prices;
 use super::scenario::Scenario;
 
 /// One campaign, but for its seed and its policy.
@@ -59,22 +58,24 @@ pub struct ShardWork {
     /// Its jobs may be pilots, under a policy that has them; those with the same number here ask the
     /// same of Slurm.
     pub pilot: Option<u32>,
+    /// Its jobs are pilots by shards.toml; those with the same number stand in for each other there.
+    pub set_pilot: Option<u32>,
     /// It has a GPU of this lane when the campaign begins.
     pub runs: Option<Lane>,
+    /// Its helpers that have one, by their numbers.
+    pub helped: Vec<(u32, Lane)>,
 }
 
-/// What a shard's work costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Price {
-    Row(Money),
-    GpuHour(Money),
-}
+impl ShardWork {
+    /// Who shares its jobs under this policy; `None`: they are no pilots.
+    fn kin(&self, method: &Method) -> Option<u32> {
+        let kin = if method.as_set { self.set_pilot } else { self.pilot };
+        kin.filter(|_| method.pilots)
+    }
 
-impl Price {
-    pub const NONE: Price = Price::Row(Money::ZERO);
-
-    pub fn is_known(self) -> bool {
-        self != Price::NONE
+    /// Lanes of all its jobs that have GPUs when the campaign begins.
+    fn running(&self) -> impl Iterator<Item = Lane> {
+        self.runs.into_iter().chain(self.helped.iter().map(|(_, lane)| *lane))
     }
 }
 
@@ -127,7 +128,8 @@ impl Setting {
     pub fn of_policy(scenario: Scenario, policy: &Policy, state: &State) -> Setting {
         let prices = prices(policy, state);
         let mut kin = Kinds::default();
-        let each = policy.shards.iter().zip(prices).map(|(shard, price)| ShardWork {
+        let of = policy.shards.iter().zip(&state.shards).zip(prices);
+        let each = of.map(|((shard, record), price)| ShardWork {
             id: shard.id.clone(),
             gpus: shard.gpus,
             rows: shard.rows,
@@ -136,8 +138,10 @@ impl Setting {
             price,
             cap: state.cap_of(&shard.id, shard.cap),
             workers: shard.split.as_ref().map_or(1, |split| split.workers),
-            pilot: kin.of(shard),
+            pilot: kin.may(shard),
+            set_pilot: kin.set(shard, record),
             runs: None,
+            helped: Vec::new(),
         });
         let mut setting = Setting::of(scenario, each.collect());
         if let Some(lanes) = &policy.lanes {
@@ -168,13 +172,23 @@ impl Setting {
 
     /// Does any shard run when the campaign begins?
     pub(super) fn runs_already(&self) -> bool {
-        self.work.iter().any(|work| work.runs.is_some())
+        self.work.iter().any(|work| work.running().next().is_some())
+    }
+
+    /// The lane in which a shard, or a helper, has its GPUs when the campaign begins.
+    pub(super) fn lane_at_begin(&self, id: &ShardId) -> Option<Lane> {
+        let Some(n) = id.helper_number() else {
+            return self.work.iter().find(|work| work.id == *id)?.runs;
+        };
+        let work = self.work.iter().find(|work| id.helps(&work.id))?;
+        work.helped.iter().find(|(of, _)| *of == n).map(|(_, lane)| *lane)
     }
 
     /// Extra GPUs that are there at the beginning: those that shards run on, where any runs.
     pub(super) fn extra_at_begin(&self) -> Option<u32> {
-        let extra = self.work.iter().filter(|work| work.runs == Some(Lane::Extra));
-        let extra = extra.map(|work| work.gpus).sum();
+        let in_extra =
+            |work: &ShardWork| work.running().filter(|lane| *lane == Lane::Extra).count() as u32;
+        let extra = self.work.iter().map(|work| work.gpus * in_extra(work)).sum();
         if self.runs_already() { Some(extra) } else { self.at_begin }
     }
 
@@ -224,12 +238,18 @@ impl Setting {
         if method.split && work.workers > 1 { table.shared() } else { table }
     }
 
+    /// Is it the same to plan by either?
+    pub fn same(&self, a: &Method, b: &Method) -> bool {
+        let order: Vec<usize> = (0..self.work.len()).collect();
+        self.policy(&order, a) == self.policy(&order, b)
+    }
+
     /// The policy that ticks, its shards in this order.
     pub(super) fn policy(&self, order: &[usize], method: &Method) -> Policy {
         let shard = |work: &ShardWork| {
             let split = (method.split && work.workers > 1)
                 .then(|| Split { workers: work.workers, claims: "/claims".into() });
-            let pilot = work.pilot.filter(|_| method.pilots);
+            let pilot = work.kin(method);
             // A label, which is all the same to Slurm: pilots of another one ask something else of it.
             let args = pilot.map(|kin| format!("--wckey={kin}")).into_iter().collect();
             Shard { split, pilot: pilot.is_some(), args, ..shard(work) }
@@ -277,7 +297,9 @@ fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
             cap: None,
             workers: WORKERS,
             pilot: Some(0),
+            set_pilot: None,
             runs: None,
+            helped: Vec::new(),
         })
     };
     // $0.27 and $0.08: restore_s0 and find_s0 (policy.md section 4).
@@ -286,76 +308,18 @@ fn field_work(restore: f64, find: f64) -> Vec<ShardWork> {
         .collect()
 }
 
-/// Numbers for what shards ask of Slurm.
-#[derive(Debug, Default)]
-pub(super) struct Kinds(HashMap<String, u32>);
-
-impl Kinds {
-    /// `None`: `pilot = "any"` could not stand in shards.toml for it.
-    pub fn of(&mut self, shard: &Shard) -> Option<u32> {
-        let may = matches!(shard.launch, Launch::Command(_)) && shard.submit == SubmitMode::Queued;
-        let any = Shard { kin: Kin::Any, ..shard.clone() };
-        let next = self.0.len() as u32;
-        may.then(|| *self.0.entry(group(&any, None)).or_insert(next))
-    }
-}
-
-/// By shard: the price of a GPU-hour where shards.toml has one, else what a row cost so far in the
-/// shard, else in its family, else in the whole campaign.
-pub(super) fn prices(policy: &Policy, state: &State) -> Vec<Price> {
-    let pairs = || policy.shards.iter().zip(&state.shards);
-    let mean = |of: &dyn Fn(&Shard) -> bool| {
-        let paid = |record: &ShardRecord| record.progress.spent.filter(|s| *s > Money::ZERO);
-        let by_row = |shard: &Shard| matches!(shard.cost, Some(CostIn::Jsonl { .. }));
-        let (mut rows, mut spent) = (0i64, 0i64);
-        for (_, record) in pairs().filter(|(shard, _)| by_row(shard) && of(shard)) {
-            if let Some(money) = paid(record) {
-                rows += i64::from(record.progress.rows);
-                spent = spent.saturating_add(money.0);
-            }
-        }
-        (rows > 0).then(|| Price::Row(Money(spent / rows)))
-    };
-    let price = |shard: &Shard| match shard.cost {
-        Some(CostIn::GpuHour(price)) => Price::GpuHour(price),
-        None => Price::NONE,
-        Some(CostIn::Jsonl { .. }) => mean(&|other| other.id == shard.id)
-            .or_else(|| mean(&|other| other.id.family == shard.id.family))
-            .or_else(|| mean(&|_| true))
-            .unwrap_or(Price::NONE),
-    };
-    policy.shards.iter().map(price).collect()
-}
-
 fn shard(work: &ShardWork) -> Shard {
     Shard {
-        restart_stalled: false,
-        split: None,
-        helps: None,
-        pilot: false,
         kin: Kin::Any,
-        id: work.id.clone(),
-        index: 0,
-        lab: "lab".into(),
-        launch: Launch::Command(String::new()),
-        workdir: std::path::Path::new("/").into(),
         gpus: work.gpus,
-        cpus: None,
-        mem: None,
-        min_tier: None,
-        submit: SubmitMode::Queued,
-        args: Vec::new(),
-        time: None,
         rows: work.rows,
         row_time: Secs((work.row_hours * 3600.0).round().max(1.0) as i64),
-        done: RowsIn::Glob(String::new()),
         cost: Some(match work.price {
             Price::Row(_) => CostIn::Jsonl { path: "/ledger".into(), field: "usd".to_owned() },
             Price::GpuHour(price) => CostIn::GpuHour(price),
         }),
         cap: work.cap,
-        oom: Vec::new(),
-        log_dir: "/logs".into(),
+        ..Shard::plain(work.id.clone())
     }
 }
 

@@ -22,33 +22,21 @@ pub fn dollars(amount: f64) -> Money {
 }
 
 fn shard(family: &str, index: u32, rows: u32, row_time: Secs, cap: f64) -> Shard {
-    let id = ShardId::new(family, &format!("s{index}"));
     let ledger = PathBuf::from(format!("/lab/runs/{family}/s{index}.jsonl"));
     Shard {
         index,
         lab: "BCG".into(),
         launch: Launch::Command(format!("python run.py --task {family} --shard s{index}")),
         workdir: std::path::Path::new("/lab").into(),
-        gpus: 1,
         cpus: Some(8),
         mem: Some("64G".into()),
-        min_tier: None,
-        submit: SubmitMode::Queued,
-        args: Vec::new(),
-        time: None,
         rows,
         row_time,
         done: RowsIn::Glob(format!("/lab/runs/{family}/s{index}/row_*.json")),
         cost: Some(CostIn::Jsonl { path: ledger, field: "cost_usd".into() }),
         cap: Some(dollars(cap)),
-        oom: Vec::new(),
-        restart_stalled: false,
-        split: None,
-        helps: None,
-        pilot: false,
-        kin: Kin::Family,
         log_dir: format!("/lab/logs/{family}/s{index}").into(),
-        id,
+        ..Shard::plain(ShardId::new(family, &format!("s{index}")))
     }
 }
 

@@ -1,25 +1,23 @@
 //! Random labs on random clusters, with strangers, breakdowns, faults of every command and cycles
 //! that are cut in the middle. One seed is one run, to the last detail.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::rc::Rc;
 
-use babysit::engine::{Hands, Outcome, Report, tick};
+use babysit::engine::{Outcome, tick};
 use babysit::model::id::JobId;
 use babysit::model::policy::{LaneMode, OwnShare, PlaceOrder, R3, Reserve, ReserveAt, SubmitMode};
 use babysit::model::reason::Reason;
 use babysit::model::split::Split;
 use babysit::model::state::{Gate, HeldWhy, State};
-use babysit::model::units::{Secs, Time};
+use babysit::model::units::Secs;
 use babysit::planning::breaker;
 use babysit::planning::plan::{Action, Purpose};
 use babysit::sim::{Accounting, Controller, Faults, Rng, Stranger, Table};
-use babysit::study::{Shards, World};
+use babysit::study::World;
 
 use crate::bills;
-use crate::cutting::{Cut, Cutting, Disk, Fuse};
+use crate::cutting::{Trouble, cycle};
 use crate::harness::T0;
 use crate::labs::{Lab, Node};
 use crate::rules;
@@ -235,13 +233,15 @@ impl Trial {
         self.ticks += 1;
         self.world.state = self.disk.clone();
         let cut = rough && self.rng.chance(self.weather.cuts);
-        let steps = if cut { 1 + self.rng.below(9) as i64 } else { i64::MAX };
+        let steps = cut.then(|| 1 + self.rng.below(9) as i64);
         let fails = rough && self.rng.chance(self.weather.faults / 10.0);
         let before = rules::look(&mut self.world.cluster);
         // slurmctld may stall in the middle of a cycle, and do later what it was asked.
         let stalls = rough && !cut && self.weather.faults > 0.0 && self.rng.chance(0.05);
         let stalls = stalls.then(|| 1 + self.rng.below(6));
-        let report = self.one_cycle(steps, fails, stalls);
+        let seed = self.seed ^ (u64::from(self.ticks) << 20);
+        let trouble = Trouble { seed, steps, fails, stalls, skew: self.skew };
+        let report = cycle(&mut self.world, &mut self.disk, &trouble, tick);
         // Recounting the whole history is what costs; a charge that is wrong once stays wrong.
         match self.ticks % 4 {
             0 => rules::always(&mut self.world),
@@ -281,42 +281,6 @@ impl Trial {
         }
         if let Outcome::Failed(why) = &report.outcome {
             assert!(!why.contains("breaks its own rules"), "{why}");
-        }
-    }
-
-    fn one_cycle(&mut self, steps: i64, fails: bool, stalls: Option<u64>) -> Option<Report> {
-        let fuse = Fuse(Rc::new(Cell::new(steps)));
-        let World { policy, state, cluster, journal, .. } = &mut self.world;
-        let now = Time(cluster.now().0 + self.skew);
-        let mut progress = Shards { rows: cluster.work.clone(), now: cluster.now() };
-        let mut slurm = Cutting { inner: cluster.door("alice"), fuse: fuse.clone(), stalls };
-        let mut freed = Vec::new();
-        let mut checkpoint = Disk {
-            disk: &mut self.disk,
-            fuse,
-            fails,
-            journal,
-            freed: &mut freed,
-            claims: Vec::new(),
-            offered: &mut None,
-        };
-        let mut hands = Hands {
-            policy,
-            slurm: &mut slurm,
-            progress: &mut progress,
-            checkpoint: &mut checkpoint,
-            now,
-            seed: self.seed ^ (u64::from(self.ticks) << 20),
-        };
-        let done = catch_unwind(AssertUnwindSafe(|| tick(&mut hands, state)));
-        self.world.give_back(&freed);
-        match done {
-            Ok(report) => Some(report),
-            Err(cause) if cause.is::<Cut>() => {
-                self.world.state = self.disk.clone();
-                Some(()).and(None)
-            }
-            Err(cause) => resume_unwind(cause),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Slurm and the disk as a cycle meets them that is killed, or whose controller stalls, half way.
 
 use std::cell::Cell;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
-use babysit::engine::Checkpoint;
+use babysit::engine::{Checkpoint, Hands};
 use babysit::model::cluster::QueueJob;
 use babysit::model::id::JobId;
 use babysit::model::observation::{self, PastJob, Seen};
@@ -16,12 +16,75 @@ use babysit::planning::event::Event;
 use babysit::planning::plan::FreeRows;
 use babysit::sim::{Controller, Door};
 use babysit::slurm::{PastAsk, Scope, Slurm};
+use babysit::study::{Shards, World};
+
+/// What goes wrong in a cycle, and its randomness. By itself nothing does.
+#[derive(Default)]
+pub struct Trouble {
+    pub seed: u64,
+    /// It is cut at the so many-th save or call.
+    pub steps: Option<i64>,
+    /// The disk takes nothing.
+    pub fails: bool,
+    /// At which call the controller stalls.
+    pub stalls: Option<u64>,
+    /// By how much our clock is wrong, in seconds.
+    pub skew: i64,
+}
+
+/// One cycle, or another thing that takes hands; `None`: it was cut, and the state is what was saved.
+/// `disk` is what the last save left, before and after.
+pub fn cycle<T>(
+    world: &mut World,
+    disk: &mut State,
+    trouble: &Trouble,
+    go: impl FnOnce(&mut Hands<'_>, &mut State) -> T,
+) -> Option<T> {
+    let fuse = Fuse(Rc::new(Cell::new(trouble.steps.unwrap_or(i64::MAX))));
+    let claims = world.cluster.work.claims_made().cloned().collect();
+    let World { policy, state, cluster, journal, .. } = &mut *world;
+    let now = cluster.now();
+    let mut progress = Shards { rows: cluster.work.clone(), now };
+    let stalls = trouble.stalls;
+    let mut slurm = Cutting { inner: cluster.door("alice"), fuse: fuse.clone(), stalls };
+    let (mut freed, mut offered) = (Vec::new(), None);
+    let mut checkpoint = Disk {
+        disk: &mut *disk,
+        fuse,
+        fails: trouble.fails,
+        journal,
+        freed: &mut freed,
+        claims,
+        offered: &mut offered,
+    };
+    let mut hands = Hands {
+        policy,
+        slurm: &mut slurm,
+        progress: &mut progress,
+        checkpoint: &mut checkpoint,
+        now: Time(now.0 + trouble.skew),
+        seed: trouble.seed,
+    };
+    let done = catch_unwind(AssertUnwindSafe(|| go(&mut hands, state)));
+    world.give_back(&freed);
+    if let Some(offer) = offered {
+        world.cluster.work.offer(offer);
+    }
+    match done {
+        Ok(done) => Some(done),
+        Err(cause) if cause.is::<Cut>() => {
+            world.state = disk.clone();
+            None
+        }
+        Err(cause) => resume_unwind(cause),
+    }
+}
 
 /// Where a cycle is cut; thrown without a message, as a kill would be.
-pub struct Cut;
+struct Cut;
 
 #[derive(Clone)]
-pub struct Fuse(pub Rc<Cell<i64>>);
+struct Fuse(Rc<Cell<i64>>);
 
 impl Fuse {
     fn burn(&self) {
@@ -34,11 +97,10 @@ impl Fuse {
 }
 
 /// Cut just before or just after any call.
-pub struct Cutting<'a> {
-    pub inner: Door<'a>,
-    pub fuse: Fuse,
-    /// At which call the controller stalls.
-    pub stalls: Option<u64>,
+struct Cutting<'a> {
+    inner: Door<'a>,
+    fuse: Fuse,
+    stalls: Option<u64>,
 }
 
 impl<'a> Cutting<'a> {
@@ -85,17 +147,17 @@ impl Slurm for Cutting<'_> {
     }
 }
 
-pub struct Disk<'a> {
-    pub disk: &'a mut State,
-    pub fuse: Fuse,
-    pub fails: bool,
-    pub journal: &'a mut Vec<Event>,
+struct Disk<'a> {
+    disk: &'a mut State,
+    fuse: Fuse,
+    fails: bool,
+    journal: &'a mut Vec<Event>,
     /// Rows that were given back, for whoever holds the cluster.
-    pub freed: &'a mut Vec<FreeRows>,
+    freed: &'a mut Vec<FreeRows>,
     /// What pilots have claimed when the cycle begins.
-    pub claims: Vec<Claim>,
+    claims: Vec<Claim>,
     /// What they may take after it, for whoever holds the cluster.
-    pub offered: &'a mut Option<Offer>,
+    offered: &'a mut Option<Offer>,
 }
 
 impl Checkpoint for Disk<'_> {

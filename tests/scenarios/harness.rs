@@ -6,8 +6,7 @@
 use babysit::engine::{Outcome, Report};
 use babysit::model::id::{JobId, ShardId};
 use babysit::model::policy::{
-    CostIn, Kin, LaneSpec, Lanes, Launch, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode,
-    Tier,
+    CostIn, LaneSpec, Lanes, Policy, RowsIn, Rules, Shard, SlurmSettings, SubmitMode, Tier,
 };
 use babysit::model::state::ShardRecord;
 use babysit::model::units::{Money, Secs, Tflops, Time};
@@ -62,30 +61,13 @@ pub fn tiers() -> Vec<Tier> {
 pub fn shard(id: &str, rows: u32) -> Shard {
     let id = ShardId::parse(id).expect("family/shard");
     Shard {
-        index: 0,
         lab: "BCG".into(),
-        launch: Launch::Command("true".to_owned()),
         workdir: std::path::Path::new("/work").into(),
-        gpus: 1,
-        cpus: None,
-        mem: None,
-        min_tier: None,
-        submit: SubmitMode::Queued,
-        args: Vec::new(),
-        time: None,
         rows,
         row_time: Secs::minutes(15),
         done: RowsIn::Glob(format!("/runs/{id}/row_*.json")),
         cost: Some(CostIn::Jsonl { path: format!("/runs/{id}.jsonl").into(), field: "usd".into() }),
-        cap: None,
-        oom: Vec::new(),
-        restart_stalled: false,
-        split: None,
-        helps: None,
-        pilot: false,
-        kin: Kin::Family,
-        log_dir: "/logs".into(),
-        id,
+        ..Shard::plain(id)
     }
 }
 

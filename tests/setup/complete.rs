@@ -37,6 +37,7 @@ fn each_place_of_a_command_line_has_its_own_words() {
     check(&["completions", ""], &["bash", "zsh", "fish"]);
     check(&["simulate", "--scenario", "s"], &["scarce", "seed"]);
     check(&["simulate", "--policies", "own-only,v4"], &["own-only,v4", "own-only,v4.1"]);
+    check(&["simulate", "--compare", "both,y"], &["both,yours"]);
     check(
         &["log", "--kind=st"],
         &["--kind=stalled", "--kind=started", "--kind=stop-asked", "--kind=stop-failed"],

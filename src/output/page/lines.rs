@@ -37,7 +37,7 @@ pub struct Mark {
 }
 
 pub struct Lines {
-    pub id: &'static str,
+    pub id: String,
     pub title: String,
     pub says: String,
     pub x: Axis,
@@ -76,7 +76,7 @@ impl Lines {
         });
         let upright = |mark: &Mark| line_at(&x.percent(mark.at), "mark");
         let stretched = stretched().all(bands.iter().map(band)).all(lines.iter().map(line));
-        let svg = picture(id, &title, &says, HEIGHT)
+        let svg = picture(&id, &title, &says, HEIGHT)
             .all(levels(&y))
             .all(uprights(&x))
             .put(stretched)

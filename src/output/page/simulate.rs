@@ -4,7 +4,7 @@
 use crate::model::cluster::EndWord;
 use crate::model::policy::Lane;
 
-use super::super::simulate::{Mean, PolicyView, Simulation, mean, sentence};
+use super::super::simulate::{Mean, PolicyView, Simulation, Yours, mean, sentence};
 use super::axis::Axis;
 use super::bars::{self, means, panel};
 use super::chart::Table;
@@ -77,12 +77,14 @@ pub fn page(s: &Simulation, pictures: &[PolicyPicture]) -> String {
     let best = best.map_or(String::new(), |(policy, times)| {
         format!(" Nearest to the bound: {}, {} times.", policy.name, mean(Some(times), 2))
     });
+    let yours = s.yours.iter().flat_map(Yours::sentences).map(|text| format!(" {text}."));
+    let yours = yours.collect::<String>();
     Page {
         title: format!("{} shards, scenario {}", s.shards, s.scenario),
         kind: "Simulated policies",
         lead: format!(
             "{} rows of {}; {}. Own has {} GPUs, {} of them another session's; K = {}. {} seeds of \
-             each policy.{best}",
+             each policy.{best}{yours}",
             s.rows,
             s.shards_of,
             s.scenario_says,
@@ -189,9 +191,8 @@ fn burn_down(s: &Simulation, pictures: &[PolicyPicture]) -> Section {
             heads: vec![("Hour", true), ("5 %", true), ("Middle", true), ("95 %", true)],
             rows: rows.collect(),
         };
-        let id = ID.get(n).copied()?;
         let figure = Lines {
-            id,
+            id: format!("chart-left-{n}"),
             title: format!("Work left under {}", policy.name),
             says,
             x: Axis::of_hours(hours),
@@ -216,18 +217,6 @@ fn burn_down(s: &Simulation, pictures: &[PolicyPicture]) -> Section {
         )
         .put(classed("div", "pair").all(charts))
 }
-
-/// There are no more policies than these.
-const ID: [&str; 8] = [
-    "chart-left-1",
-    "chart-left-2",
-    "chart-left-3",
-    "chart-left-4",
-    "chart-left-5",
-    "chart-left-6",
-    "chart-left-7",
-    "chart-left-8",
-];
 
 fn runs(s: &Simulation, pictures: &[PolicyPicture]) -> Section {
     let ends = pictures.iter().flat_map(|p| &p.one).flat_map(|one| &one.runs);

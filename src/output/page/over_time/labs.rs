@@ -59,7 +59,7 @@ impl Past<'_> {
         let says =
             format!("Usage so far, in TFLOP-seconds: {}.", says.collect::<Vec<_>>().join(", "));
         Lines {
-            id: "chart-labs",
+            id: "chart-labs".into(),
             title: "Usage of each lab over time".into(),
             says,
             x: self.x.clone(),

@@ -77,7 +77,7 @@ impl Past<'_> {
             day_and_minute(self.now)
         );
         Lines {
-            id: "chart-rows",
+            id: "chart-rows".into(),
             title: "Finished rows over time".into(),
             says,
             x,
