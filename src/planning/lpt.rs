@@ -31,14 +31,22 @@ impl Lpt {
 
     /// Longest first; ties: earlier queued, then id (indices are in id order only within a family).
     pub fn sort<T>(&self, policy: &Policy, items: &mut [T], shard: impl Fn(&T) -> usize) {
+        // Also whoever is alone, or nobody: nearly every cycle in which little waits.
+        if !self.is_sorted(policy, items, &shard) {
+            items.sort_by_cached_key(self.key(policy, shard));
+        }
+    }
+
+    /// Is that the order already?
+    pub fn is_sorted<T>(&self, policy: &Policy, items: &[T], shard: impl Fn(&T) -> usize) -> bool {
+        items.is_sorted_by_key(self.key(policy, shard))
+    }
+
+    fn key<T>(&self, policy: &Policy, shard: impl Fn(&T) -> usize) -> impl Fn(&T) -> u128 {
         let by_id = policy.shards.by_id();
-        let key = |item: &T| {
+        move |item| {
             let i = shard(item);
             rank::key(rank::longest_first(self.remaining[i]), self.since[i], by_id[i])
-        };
-        // Also whoever is alone, or nobody: nearly every cycle in which little waits.
-        if !items.is_sorted_by_key(key) {
-            items.sort_by_cached_key(key);
         }
     }
 }

@@ -126,7 +126,13 @@ impl Rows {
             let n = table.finished(run, seen) + 1;
             (n <= run.most).then(|| run.started + Secs(table.due(run, n)))
         });
-        next.chain(done).min().map_or(never, |next| next + table.late)
+        let shared = self.workers.iter().filter(|worker| worker.table == index);
+        let taken = shared.filter_map(|worker| {
+            let start = if worker.first { table.start_cost } else { Secs(0) };
+            // Claims are seen at once.
+            Some(worker.since + start + worker.time(table)? - table.late)
+        });
+        next.chain(taken).chain(done).min().map_or(never, |next| next + table.late)
     }
 
     /// What the ledger sums up to at that moment: every row that was done, twice done twice.

@@ -50,8 +50,19 @@ impl Table {
         let shared = self.shared.as_mut()?;
         let row = shared.rows.iter().position(|holder| *holder == Holder::Nobody)?;
         *shared.rows.get_mut(row)? = Holder::Begun(claimant.to_owned());
+        Some((row, self.time_of(row, slow)))
+    }
+
+    fn time_of(&self, row: usize, slow: f64) -> Secs {
         let time = self.row_time(row);
-        Some((row, if slow == 1.0 { time } else { Secs((time.0 as f64 * slow).ceil() as i64) }))
+        if slow == 1.0 { time } else { Secs((time.0 as f64 * slow).ceil() as i64) }
+    }
+}
+
+impl Worker {
+    /// What the row that it has takes.
+    pub(super) fn time(&self, table: &Table) -> Option<Secs> {
+        Some(table.time_of(self.row?, self.slow))
     }
 }
 
