@@ -95,8 +95,10 @@ pub fn review(
     }
     struck.extend(review.in_hand.iter().map(|(shard, _)| *shard));
     let (mut wanted, mut kept): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+    let mut running = 0u32;
     for team in &teams {
         let asked = asked(policy, state, census, team);
+        running = running.saturating_add(asked.running * policy.shards[team.shard].gpus);
         wanted.extend(asked.new);
         kept.extend(asked.kept);
         review.unwanted.extend(asked.unwanted);
@@ -114,9 +116,7 @@ pub fn review(
     // Those of the longest shards first.
     lpt.sort(policy, &mut wanted, |i| *i);
     // Those that run count too: one that has just started makes no room for another.
-    let running = teams.iter().flat_map(|team| team.helpers.clone());
-    let running = running.filter(|&i| runs(&state.shards[i]));
-    let mut all: u32 = kept.iter().copied().chain(running).map(|i| policy.shards[i].gpus).sum();
+    let mut all = running + kept.iter().map(|&i| policy.shards[i].gpus).sum::<u32>();
     wanted.retain(|&i| {
         let with = all.saturating_add(policy.shards[i].gpus);
         all = if with <= most { with } else { all };
@@ -221,20 +221,31 @@ struct Asked {
     new: Vec<usize>,
     kept: Vec<usize>,
     unwanted: Vec<Target>,
+    /// Of its helpers.
+    running: u32,
 }
 
 fn asked(policy: &Policy, state: &State, census: &Census, team: &Team) -> Asked {
     let (shard, record) = (&policy.shards[team.shard], &state.shards[team.shard]);
+    let (mut new, mut kept, mut running) = (Vec::new(), Vec::new(), 0u32);
+    for i in team.helpers.clone() {
+        let helper = &state.shards[i];
+        match &helper.slot {
+            Slot::Live(live) if live.started.is_some() => running += 1,
+            Slot::Live(_) if pends(helper) => kept.push(i),
+            Slot::Submitting(_) => kept.push(i),
+            Slot::Free if census.queued.binary_search(&i).is_ok() => new.push(i),
+            Slot::Free | Slot::Live(_) | Slot::Settling(_) => {}
+        }
+    }
     let active = match record.slot {
         Slot::Live(ref live) => live.stop.is_none(),
         Slot::Submitting(_) => true,
         Slot::Free | Slot::Settling(_) => {
-            census.queued.binary_search(&team.shard).is_ok()
-                || team.helpers.clone().any(|i| runs(&state.shards[i]))
+            census.queued.binary_search(&team.shard).is_ok() || running > 0
         }
     };
     let open = !is_done(shard, record) && record.gate == Gate::Open && record.over_cap.is_none();
-    let running = team.helpers.clone().filter(|&i| runs(&state.shards[i])).count() as u32;
     let workers = shard.split.as_ref().map_or(1, |split| split.workers);
     // Its own job counts, also while it waits: it is the first to get a GPU.
     let room = |each: u32| {
@@ -242,14 +253,10 @@ fn asked(policy: &Policy, state: &State, census: &Census, team: &Team) -> Asked 
         let room = most.saturating_sub(1 + running) as usize;
         if active && open { room } else { 0 }
     };
-    let waiting =
-        |&i: &usize| matches!(state.shards[i].slot, Slot::Submitting(_)) || pends(&state.shards[i]);
-    let mut kept: Vec<usize> = team.helpers.clone().filter(waiting).collect();
     let too_many = kept.split_off(kept.len().min(room(ROWS_TO_STAY)));
-    let free = team.helpers.clone().filter(|i| census.queued.binary_search(i).is_ok());
-    let new = free.take(room(ROWS_TO_JOIN).saturating_sub(kept.len())).collect();
+    new.truncate(room(ROWS_TO_JOIN).saturating_sub(kept.len()));
     let unwanted = too_many.into_iter().filter_map(|i| target(state, i)).collect();
-    Asked { new, kept, unwanted }
+    Asked { new, kept, unwanted, running }
 }
 
 /// Rows that no job has begun.

@@ -128,8 +128,12 @@ impl<'a> Work<'a> {
         }
         lpt.remaining.iter_mut().zip(&lpt.seconds_per_row).for_each(|(left, each)| *left *= each);
         // Of helpers: what there would be for each worker, were this one the last to come.
+        let mut last = (None, 1u32);
         for (i, shard) in policy.shards.iter().enumerate().skip(policy.named()) {
-            lpt.remaining[i] /= f64::from(shard.id.helper_number().unwrap_or(1));
+            // The shard's own job is the first.
+            let number = if last.0 == shard.helps { last.1 + 1 } else { 2 };
+            last = (shard.helps, number);
+            lpt.remaining[i] /= f64::from(number);
         }
         lpt
     }

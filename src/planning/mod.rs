@@ -57,6 +57,8 @@ pub mod submit;
 pub mod totals;
 pub mod turnover;
 
+use std::collections::BTreeMap;
+
 use crate::model::observation::Observation;
 use crate::model::policy::Policy;
 use crate::model::reason::Reason;
@@ -136,13 +138,13 @@ pub fn plan_with(
     plan.actions.extend(off);
 
     let mut waiting = parking::movable(state, &census, me, now);
-    let mut waits: Vec<Option<Reason>> = vec![None; policy.shards.len()];
+    let mut waits: BTreeMap<usize, Reason> = BTreeMap::new();
     let mut largest = Largest::new(&seen.cluster);
     for shard in census.queued.iter().copied() {
         if let Some(reason) = largest.refuses(policy, state, &seen.cluster, shard) {
-            waits[shard] = Some(reason);
+            waits.insert(shard, reason);
         } else if let Some(reason) = kept_off::whole_wait(&moment, state, shard, &reserved) {
-            waits[shard] = Some(reason);
+            waits.insert(shard, reason);
         } else {
             waiting.push(Waiting::new(shard));
         }
@@ -201,16 +203,17 @@ pub fn plan_with(
     let of = waiting.len() as u32;
     let rank = ranks(policy, &waiting);
     for (shard, reason) in dispatched.waits {
-        waits[shard] = Some(reason);
+        waits.insert(shard, reason);
     }
     for (shard, rows) in helpers.in_hand {
-        waits[shard] = Some(Reason::RowsInHand { rows });
+        waits.insert(shard, Reason::RowsInHand { rows });
     }
     let named = policy.named();
     for (i, shard) in policy.shards.iter().enumerate() {
         let record = &mut state.shards[i];
         let place = reason::Place { seat: seat_of[i], rank: rank[i], of };
-        let by_slot = waits[i].is_none() && !submitted[i];
+        let wait = waits.remove(&i);
+        let by_slot = wait.is_none() && !submitted[i];
         if by_slot && (reason::still_pends(record, place) || reason::still_runs(record)) {
             continue;
         }
@@ -219,7 +222,7 @@ pub fn plan_with(
             record.why = reason::standing(shard, record).unwrap_or(Reason::NoHelpNeeded);
             continue;
         }
-        let why = match waits[i].take() {
+        let why = match wait {
             _ if submitted[i] => Reason::Submitted,
             Some(reason) => reason,
             None => {

@@ -212,6 +212,14 @@ pub fn sort(policy: &Policy, lpt: &Lpt, waiting: &mut [Waiting]) {
     }
 }
 
+/// Are they in that order, at a glance? No says nothing.
+pub fn is_sorted(policy: &Policy, lpt: &Lpt, waiting: &[Waiting]) -> bool {
+    let shards = waiting.partition_point(|w| policy.shards[w.shard].helps.is_none());
+    policy.rules.lanes.park == Park::Longest
+        && shards == waiting.len()
+        && lpt.is_sorted(policy, waiting, |w| w.shard)
+}
+
 /// Slurm starts a job that can start within 0.1-4 s (slurm-facts.md section 6 i).
 const START_TIME: Secs = Secs(5);
 
@@ -241,9 +249,11 @@ pub fn movable(state: &State, census: &Census, me: u32, now: Time) -> Vec<Waitin
 
 /// Pending reasons of Slurm that no lane helps with: a person's hold, a dependency.
 pub fn is_stuck(reason: &str) -> bool {
-    ["JobHeld", "Dependency", "BadConstraints", "PartitionConfig"]
-        .iter()
-        .any(|word| reason.starts_with(word))
+    // Most by far wait for nothing but GPUs: their words begin otherwise.
+    matches!(reason.as_bytes(), [b'J' | b'D' | b'B' | b'P', ..])
+        && ["JobHeld", "Dependency", "BadConstraints", "PartitionConfig"]
+            .iter()
+            .any(|word| reason.starts_with(word))
 }
 
 /// The moves that bring pending jobs where they belong: one update per direction.

@@ -10,13 +10,14 @@ use std::ops::Range;
 
 use crate::model::caution::Caution;
 use crate::model::observation::{Measured, Seen};
-use crate::model::policy::{Policy, SubmitMode};
+use crate::model::policy::{CostIn, OwnShare, Policy, SubmitMode};
 use crate::model::state::{Gate, ShardRecord, Slot, State};
 use crate::model::units::Time;
 
 use super::census::Census;
 use super::helpers::{self, Demand, Team};
 use super::measure::{is_done, measure_one};
+use super::own_share;
 use super::pilots::Order;
 use places::Places;
 
@@ -32,6 +33,8 @@ pub struct Rest {
     places: Option<Places>,
     /// The order in which pilots are offered shards; `None`: it stays as it is.
     offered: Option<Order>,
+    /// Some rule asks what others have of own.
+    others: bool,
 }
 
 /// A shard at which a job is at work, its own or a helper's, or for which a helper waits.
@@ -41,6 +44,8 @@ struct Read {
     helpers: Range<usize>,
     /// Jobs that run: no more rows are in anybody's hands, or one of them has to be given back.
     running: u32,
+    /// It costs more with each hour, whatever its files say.
+    by_time: bool,
     /// What is asked for it; `None`: it has no helpers.
     demand: Option<Demand>,
 }
@@ -83,7 +88,9 @@ pub fn rest(policy: &Policy, state: &State, me: u32, now: Time) -> Option<Rest> 
     let grows = |shard: usize| read.iter().any(|read| read.shard == shard && read.running > 0);
     let places = Places::new(policy, state, &census, grows, me, now);
     let offered = Order::of_offer(policy, state);
-    Some(Rest { read, census, places, offered })
+    let lanes = &policy.rules.lanes;
+    let others = lanes.straight || lanes.own_share == OwnShare::Average;
+    Some(Rest { read, census, places, offered, others })
 }
 
 /// `None`: a row is to be given back, as soon as Slurm says that its job is over.
@@ -106,27 +113,34 @@ fn read(policy: &Policy, state: &State, demands: Vec<(Team, Demand)>) -> Option<
             return None;
         }
         if running > 0 || helpers.clone().any(has_job) {
-            all.push(Read { shard, helpers, running, demand });
+            let cost = policy.shards.get(shard).and_then(|shard| shard.cost.as_ref());
+            let by_time = matches!(cost, Some(CostIn::GpuHour(_)));
+            all.push(Read { shard, helpers, running, by_time, demand });
         }
     }
     Some(all)
 }
 
 /// Takes the readings of the shards that run in, as a cycle would. False: a cycle is due, and will
-/// find all as it would have found it. `others`: GPUs of own that other people's jobs hold or wait
-/// for; `read`: what a shard's files say now, `None` where they say what they said. A file that is not
+/// find all as it would have found it. `others`: GPUs of own that other people's jobs hold, and those
+/// that they wait for; `read`: what a shard's files say now, `None` where they say what they said. A file that is not
 /// read is taken as read by the next cycle, which reads those of all that run.
 pub fn stays_at_rest(
     policy: &Policy,
     state: &mut State,
     rest: &mut Rest,
-    others: impl FnOnce() -> u32,
+    others: impl FnOnce() -> (u32, u32),
     mut read: impl FnMut(usize) -> Option<Seen<Measured>>,
     now: Time,
 ) -> bool {
+    own_share::note(state, now);
+    let others = rest.others && take_others(state, others());
     let mut grew = false;
     for file in &rest.read {
         let reading = read(file.shard);
+        if reading.is_none() && !file.by_time {
+            continue;
+        }
         let Some(more) = file.take(policy, state, reading.as_ref(), now) else { return false };
         grew |= more;
         let Some(demand) = file.demand.filter(|_| reading.is_some()) else { continue };
@@ -141,7 +155,16 @@ pub fn stays_at_rest(
     {
         return false;
     }
-    rest.places.as_mut().is_none_or(|places| places.stay(policy, state, others(), grew, now))
+    rest.places.as_mut().is_none_or(|places| places.stay(policy, state, grew, others, now))
+}
+
+/// Notes what they have of own. Have they more in all, or less? Which of them run and which wait is
+/// all the same to its room.
+fn take_others(state: &mut State, (running, pending): (u32, u32)) -> bool {
+    let Some(lane) = &mut state.learned.own_lane else { return false };
+    let before = lane.running_others + lane.pending_others;
+    (lane.running_others, lane.pending_others) = (running, pending);
+    before != running + pending
 }
 
 impl Read {

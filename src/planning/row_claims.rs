@@ -52,7 +52,18 @@ fn of_team(
     let others = state.orphans.iter().filter(|r| r.id.helps(&record.id) || r.id == record.id);
     let busy = busy || others.clone().any(|r| present(r).is_some());
     let ours = format!("babysit:{}:", state.instance);
+    let living: Vec<&str> = team
+        .members()
+        .filter_map(|i| Some(present(&state.shards[i])?.token.comment.as_str()))
+        .collect();
+    let of = |claim: &RowClaim, comment: &str| {
+        claim.claimant.strip_prefix(comment).is_some_and(|rest| rest.starts_with(' '))
+    };
     let is_over = |claim: &RowClaim| {
+        // That of the job which its shard has now, as nearly all are.
+        if living.iter().any(|comment| of(claim, comment)) {
+            return false;
+        }
         let owner = Claimant::read(&claim.claimant)
             .filter(|owner| owner.comment.starts_with(&ours) && owner.family == shard.id.family);
         let Some(owner) = owner else { return !busy };

@@ -253,15 +253,14 @@ impl<W: Work> Cluster<W> {
         self.changes_of.iter().find(|(of, _)| *of == uid).map_or(0, |(_, count)| *count)
     }
 
-    /// Of these, changes of all jobs.
-    pub fn changes_of_jobs(&self) -> u64 {
-        self.changes_of.iter().map(|(_, count)| count).sum()
-    }
-
-    /// GPUs that other users' jobs hold or wait for.
-    pub fn gpus_of_others(&self, uid: u32) -> u32 {
+    /// GPUs that other users' jobs hold, and those that they wait for.
+    pub fn gpus_of_others(&self, uid: u32) -> (u32, u32) {
         let jobs = self.queue.iter().filter_map(|&place| self.jobs.get(place));
-        jobs.filter(|job| job.uid != uid && !job.is_over()).map(Job::gpus).sum()
+        jobs.filter(|job| job.uid != uid).fold((0, 0), |(run, wait), job| match job.phase {
+            Phase::Running(_) => (run + job.gpus(), wait),
+            Phase::Pending => (run, wait + job.gpus()),
+            Phase::Over => (run, wait),
+        })
     }
 
     /// A job of the user's is not what it was.

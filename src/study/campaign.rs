@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::engine::{Outcome as TickOutcome, Report};
 use crate::model::observation::{Cluster as Seen, Measured};
-use crate::model::policy::OwnShare;
 use crate::model::request::Submitted;
 use crate::model::state::ShardRecord;
 use crate::model::units::{Secs, Time};
@@ -150,7 +149,7 @@ struct Quiet {
     same_until: Vec<Time>,
     /// The count of changes of our jobs, as the last cycle saw them. What is decided about shards that
     /// are all with Slurm depends on their own jobs, and on how much of own others have or wait for,
-    /// where its room is asked for. Nodes only matter to what is submitted.
+    /// where its room or our share of it is asked for. Nodes only matter to what is submitted.
     changes: u64,
     /// The count of claims that pilots had made by then.
     claims: u64,
@@ -165,16 +164,8 @@ impl Quiet {
         Quiet { me, same_until: Vec::new(), changes: 0, claims: 0, since: None, rest: None }
     }
 
-    /// Where our share of own is what others leave on average, each of their jobs counts.
-    fn count(&self, world: &World) -> u64 {
-        match world.policy.rules.lanes.own_share {
-            OwnShare::Average => world.cluster.changes_of_jobs(),
-            OwnShare::All | OwnShare::Gpus(_) => world.cluster.changes_of(self.me),
-        }
-    }
-
     fn before(&mut self, world: &World) {
-        self.changes = self.count(world);
+        self.changes = world.cluster.changes_of(self.me);
         self.claims = world.cluster.work.count_of_claims();
         (self.since, self.rest) = (None, None);
     }
@@ -196,7 +187,7 @@ impl Quiet {
             && report.plan.actions.iter().all(knows)
             && !report.events.iter().any(failed)
         {
-            self.changes = self.count(world);
+            self.changes = world.cluster.changes_of(self.me);
         }
         // A claim that could not be booked yet is looked at in every cycle.
         let claims = report.seen.as_ref().and_then(|seen| seen.claims.as_ref()?.as_ref().ok());
@@ -206,7 +197,7 @@ impl Quiet {
 
     fn is_it(&mut self, world: &mut World) -> bool {
         let claims = world.cluster.work.count_of_claims();
-        if self.changes != self.count(world) || self.claims != claims {
+        if self.changes != world.cluster.changes_of(self.me) || self.claims != claims {
             return false;
         }
         // The state is as that cycle left it; only now does anybody ask.

@@ -12,7 +12,6 @@ use crate::model::request::{Asked, Change, Request, Submitted};
 use crate::model::state::{ShardRecord, State};
 use crate::model::units::{Money, Secs, Time};
 use crate::planning::event::Event;
-use crate::planning::own_share;
 use crate::planning::pilots::{Choice, choices};
 use crate::planning::plan::{FreeRows, Plan};
 use crate::progress::Progress;
@@ -84,7 +83,6 @@ impl World {
     pub(super) fn leave_out(&mut self) {
         self.seed = self.seed.wrapping_add(1);
         let now = self.now();
-        own_share::note(&mut self.state, now);
         if let Some(tick) = &mut self.state.last_tick {
             (tick.at, tick.last_ok) = (now, Some(now));
         }
@@ -175,15 +173,16 @@ impl Checkpoint for Memory<'_, '_> {
 
     fn claims(&mut self, state: &State, _: Time) -> Seen<Claims> {
         let cluster = self.cluster.borrow();
+        // No simulated pilot gives back what it claimed: those that are booked tell nothing new.
         let news = |record: &ShardRecord| {
-            cluster.work.claims_of(&record.id, record.claims).iter().cloned()
+            cluster.work.claims_of(&record.id, record.claims.saturating_add(1)).iter().cloned()
         };
         let claims = state.shards.iter().flat_map(news).collect();
         Ok(Claims { claims, bad: Vec::new() })
     }
 
-    fn offer(&mut self, _: &State, offer: &Offer, _: Time) {
-        self.cluster.borrow_mut().work.offer(offer.clone());
+    fn offer(&mut self, _: &State, offer: Offer, _: Time) {
+        self.cluster.borrow_mut().work.offer(offer);
     }
 }
 

@@ -22,8 +22,8 @@ pub(super) struct Places {
     park: Option<usize>,
     /// GPUs of own that are ours, where that depends on what others held.
     share: Option<u32>,
-    /// Who was in own when the places were last looked at.
-    lane: OwnLane,
+    /// Own's room counts.
+    on_room: bool,
     lpt: Lpt,
     order: Vec<Place>,
 }
@@ -61,20 +61,20 @@ impl Places {
         };
         let on_rows = waiting.len() >= 2 && !waiting.iter().all(stays);
         // Own's room is asked for by them alone who go straight to where they belong.
-        let on_others = !waiting.is_empty() && policy.rules.lanes.straight && !both;
+        let on_room = !waiting.is_empty() && policy.rules.lanes.straight && !both;
         let on_share = !waiting.is_empty() && rule == OwnShare::Average;
-        if !(on_rows || on_others || on_share || (on_time && waiting.len() >= 2)) {
+        if !(on_rows || on_room || on_share || (on_time && waiting.len() >= 2)) {
             return None;
         }
         let lpt = Lpt::new(policy, state);
         let lane = state.learned.own_lane?;
         let share = own_share::share(rule, state, &lane, now);
         let (park, order) = (None, Vec::new());
-        let mut places = Places { waiting, on_rows, park, share, lane, lpt, order };
+        let mut places = Places { waiting, on_rows, on_room, park, share, lpt, order };
         if on_time {
             places.park = Some(places.turnover(now).park(state));
         }
-        places.order = places.now(policy, state, now, |all| all.collect());
+        places.order = places.now(policy, state, &lane, now, |all| all.collect());
         Some(places)
     }
 
@@ -87,13 +87,14 @@ impl Places {
         &mut self,
         policy: &Policy,
         state: &State,
+        lane: &OwnLane,
         now: Time,
         with: impl FnOnce(&mut dyn Iterator<Item = Place>) -> T,
     ) -> T {
         // No two are equal in it, so the order in which they were before does not matter.
         parking::sort(policy, &self.lpt, &mut self.waiting);
-        let room = parking::room(policy, state, &self.lane);
-        let own = parking::own(policy, state, &self.lane, &self.turnover(now));
+        let room = parking::room(policy, state, lane);
+        let own = parking::own(policy, state, lane, &self.turnover(now));
         let mut before = None;
         let seats = parking::seats(policy, room, &self.waiting, own);
         with(&mut seats.iter().map(|seat| {
@@ -102,40 +103,47 @@ impl Places {
         }))
     }
 
-    /// `grew`: some shard has more rows than in the cycle before.
+    /// `grew`: some shard has more rows than in the cycle before; `others`: others hold or wait for
+    /// more of own, or less.
     pub fn stay(
         &mut self,
         policy: &Policy,
         state: &State,
-        others: u32,
         grew: bool,
+        others: bool,
         now: Time,
     ) -> bool {
-        let rule = policy.rules.lanes.own_share;
-        if own_share::share(rule, state, &self.lane, now) != self.share {
+        let Some(lane) = state.learned.own_lane else { return false };
+        let share = own_share::share(policy.rules.lanes.own_share, state, &lane, now);
+        if share != self.share {
             return false;
         }
-        let mut asks = grew && self.on_rows;
-        if grew {
+        if grew && (self.on_rows || self.park.is_some()) {
             self.lpt.renew(policy, state);
         }
+        let mut asks = others && self.on_room;
         if let Some(park) = self.park {
             let new = self.turnover(now).park(state);
             asks |= new != park;
             self.park = Some(new);
         }
-        // Which of theirs run and which wait is all the same to its room.
-        if others != self.lane.running_others + self.lane.pending_others {
-            self.lane.running_others = others;
-            self.lane.pending_others = 0;
-            asks = true;
-        }
-        if !asks {
+        if !asks && (!(grew && self.on_rows) || self.is_in_order(policy)) {
             return true;
         }
         let order = std::mem::take(&mut self.order);
-        let same = self.now(policy, state, now, |all| all.eq(order.iter().copied()));
+        let same = self.now(policy, state, &lane, now, |all| all.eq(order.iter().copied()));
         self.order = order;
         same
+    }
+
+    /// Seen at once where nothing but rows has changed: they go as they went.
+    fn is_in_order(&self, policy: &Policy) -> bool {
+        let mut before = None;
+        let mut as_before = |(w, (_, _, same)): (&Waiting, &Place)| {
+            let left = self.lpt.remaining.get(w.shard).copied();
+            (std::mem::replace(&mut before, left) == left) == *same
+        };
+        parking::is_sorted(policy, &self.lpt, &self.waiting)
+            && self.waiting.iter().zip(&self.order).all(&mut as_before)
     }
 }
