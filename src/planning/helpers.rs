@@ -94,20 +94,28 @@ pub fn review(
         own_job(policy, state, census, team, &mut review);
     }
     struck.extend(review.in_hand.iter().map(|(shard, _)| *shard));
-    let (mut wanted, mut kept): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
-    let mut running = 0u32;
+    let mut wanted: Vec<usize> = Vec::new();
+    let mut kept: Vec<usize> = Vec::with_capacity(teams.len());
+    // Those that run count too: one that has just started makes no room for another.
+    let (mut all, mut running) = (0u32, 0u32);
     for team in &teams {
         let asked = asked(policy, state, census, team);
-        running = running.saturating_add(asked.running * policy.shards[team.shard].gpus);
+        let gpus = policy.shards[team.shard].gpus;
+        running += asked.running * gpus;
+        all += (asked.running + asked.kept as u32) * gpus;
         wanted.extend(asked.new);
-        kept.extend(asked.kept);
+        kept.push(asked.kept);
         review.unwanted.extend(asked.unwanted);
     }
     let stand = policy.rules.lanes.mode == LaneMode::Both && both::works(policy, state);
     let most = if stand {
         MOST_STANDING
     } else if somebody_waits(policy, state, census, &teams, &struck) {
-        review.unwanted.extend(kept.drain(..).filter_map(|i| target(state, i)));
+        for (team, kept) in teams.iter().zip(kept) {
+            let kept = waiting(state, team).take(kept);
+            review.unwanted.extend(kept.filter_map(|i| target(state, i)));
+        }
+        all = running;
         0
     } else {
         let nodes = cluster.nodes.iter().flat_map(|node| node.gpus.iter().flatten());
@@ -115,8 +123,6 @@ pub fn review(
     };
     // Those of the longest shards first.
     lpt.sort(policy, &mut wanted, |i| *i);
-    // Those that run count too: one that has just started makes no room for another.
-    let mut all = running + kept.iter().map(|&i| policy.shards[i].gpus).sum::<u32>();
     wanted.retain(|&i| {
         let with = all.saturating_add(policy.shards[i].gpus);
         all = if with <= most { with } else { all };
@@ -219,7 +225,8 @@ fn somebody_waits(
 /// What is asked for one team.
 struct Asked {
     new: Vec<usize>,
-    kept: Vec<usize>,
+    /// Helpers that wait and may go on waiting: the first so many.
+    kept: usize,
     unwanted: Vec<Target>,
     /// Of its helpers.
     running: u32,
@@ -227,15 +234,12 @@ struct Asked {
 
 fn asked(policy: &Policy, state: &State, census: &Census, team: &Team) -> Asked {
     let (shard, record) = (&policy.shards[team.shard], &state.shards[team.shard]);
-    let (mut new, mut kept, mut running) = (Vec::new(), Vec::new(), 0u32);
-    for i in team.helpers.clone() {
-        let helper = &state.shards[i];
+    let (mut running, mut kept) = (0u32, 0);
+    for helper in &state.shards[team.helpers.clone()] {
         match &helper.slot {
             Slot::Live(live) if live.started.is_some() => running += 1,
-            Slot::Live(_) if pends(helper) => kept.push(i),
-            Slot::Submitting(_) => kept.push(i),
-            Slot::Free if census.queued.binary_search(&i).is_ok() => new.push(i),
-            Slot::Free | Slot::Live(_) | Slot::Settling(_) => {}
+            Slot::Free | Slot::Settling(_) => {}
+            Slot::Live(_) | Slot::Submitting(_) => kept += usize::from(waits(helper)),
         }
     }
     let active = match record.slot {
@@ -253,10 +257,27 @@ fn asked(policy: &Policy, state: &State, census: &Census, team: &Team) -> Asked 
         let room = most.saturating_sub(1 + running) as usize;
         if active && open { room } else { 0 }
     };
-    let too_many = kept.split_off(kept.len().min(room(ROWS_TO_STAY)));
-    new.truncate(room(ROWS_TO_JOIN).saturating_sub(kept.len()));
-    let unwanted = too_many.into_iter().filter_map(|i| target(state, i)).collect();
-    Asked { new, kept, unwanted, running }
+    let stay = kept.min(room(ROWS_TO_STAY));
+    let mut unwanted = Vec::new();
+    if stay < kept {
+        unwanted.extend(waiting(state, team).skip(stay).filter_map(|i| target(state, i)));
+    }
+    let mut new = Vec::new();
+    let missing = room(ROWS_TO_JOIN).saturating_sub(stay);
+    if missing > 0 {
+        let free = team.helpers.clone().filter(|i| census.queued.binary_search(i).is_ok());
+        new.extend(free.take(missing));
+    }
+    Asked { new, kept: stay, unwanted, running }
+}
+
+/// Helpers of a team that have a job which waits, or may have one.
+fn waiting(state: &State, team: &Team) -> impl Iterator<Item = usize> {
+    team.helpers.clone().filter(|&i| waits(&state.shards[i]))
+}
+
+fn waits(record: &ShardRecord) -> bool {
+    matches!(record.slot, Slot::Submitting(_)) || pends(record)
 }
 
 /// Rows that no job has begun.

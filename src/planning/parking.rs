@@ -65,8 +65,9 @@ pub fn own_lane(
     let learned = state.learned.own_gpus.and_then(|(limit, _)| limit);
     let mut lane = OwnLane { size: lanes.own_gpus.or(learned), ..OwnLane::default() };
     for (job, ours) in cluster.jobs.iter().zip(roster.is_ours()) {
-        if job.state.is_over() || !matches!(lane_of(Some(lanes), job), Some(Lane::Own | Lane::Both))
-        {
+        // Ours that pend are not in it, or in `pending_pinned`.
+        let out = job.state.is_over() || (*ours && !job.state.holds_gpus());
+        if out || !matches!(lane_of(Some(lanes), job), Some(Lane::Own | Lane::Both)) {
             continue;
         }
         // A job whose request cannot be read holds at least one GPU.

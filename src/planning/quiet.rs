@@ -89,7 +89,8 @@ pub fn rest(policy: &Policy, state: &State, me: u32, now: Time) -> Option<Rest> 
     let places = Places::new(policy, state, &census, grows, me, now);
     let offered = Order::of_offer(policy, state);
     let lanes = &policy.rules.lanes;
-    let others = lanes.straight || lanes.own_share == OwnShare::Average;
+    let room = lanes.straight && !places::in_both(policy, state);
+    let others = room || lanes.own_share == OwnShare::Average;
     Some(Rest { read, census, places, offered, others })
 }
 

@@ -52,16 +52,14 @@ fn of_team(
     let others = state.orphans.iter().filter(|r| r.id.helps(&record.id) || r.id == record.id);
     let busy = busy || others.clone().any(|r| present(r).is_some());
     let ours = format!("babysit:{}:", state.instance);
-    let living: Vec<&str> = team
-        .members()
-        .filter_map(|i| Some(present(&state.shards[i])?.token.comment.as_str()))
-        .collect();
-    let of = |claim: &RowClaim, comment: &str| {
-        claim.claimant.strip_prefix(comment).is_some_and(|rest| rest.starts_with(' '))
+    let has = |i: usize, claim: &RowClaim| {
+        let comment = present(&state.shards[i]).map(|attempt| attempt.token.comment.as_str());
+        let rest = comment.and_then(|comment| claim.claimant.strip_prefix(comment));
+        rest.is_some_and(|rest| rest.starts_with(' '))
     };
     let is_over = |claim: &RowClaim| {
-        // That of the job which its shard has now, as nearly all are.
-        if living.iter().any(|comment| of(claim, comment)) {
+        // Nearly all are of a job that a record holds now.
+        if team.members().any(|i| has(i, claim)) {
             return false;
         }
         let owner = Claimant::read(&claim.claimant)

@@ -219,8 +219,9 @@ impl Quiet {
             if now < *until {
                 return None;
             }
-            *until = table.map_or(now, |table| cluster.work.same_until(table, now));
-            Some(Ok(read_at(&cluster.work, *table, shard, now)))
+            let (measured, same_until) = read_at(&cluster.work, *table, shard, now);
+            *until = same_until;
+            Some(Ok(measured))
         };
         quiet::stays_at_rest(policy, state, rest, others, read, now)
     }

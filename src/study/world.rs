@@ -247,7 +247,7 @@ impl Progress for Reader<'_, '_> {
                 Some((_, index)) => *index,
                 None => cluster.work.index_of_shard(&shard.id),
             };
-            Ok(read_at(&cluster.work, index, shard, cluster.now()))
+            Ok(read_at(&cluster.work, index, shard, cluster.now()).0)
         };
         shards.iter().map(read).collect()
     }
@@ -266,13 +266,18 @@ fn tail(rows: &Rows, job: JobId, lines: usize) -> Seen<Vec<String>> {
     Ok(log.iter().skip(log.len().saturating_sub(lines)).cloned().collect())
 }
 
-/// What the files of a shard say at that moment.
-pub(super) fn read_at(rows: &Rows, index: Option<usize>, shard: &Shard, now: Time) -> Measured {
+/// What the files of a shard say at that moment, and until when if no job begins or ends.
+pub(super) fn read_at(
+    rows: &Rows,
+    index: Option<usize>,
+    shard: &Shard,
+    now: Time,
+) -> (Measured, Time) {
     let ledger = matches!(shard.cost, Some(CostIn::Jsonl { .. }));
-    let done = index.map_or(0, |index| rows.rows_at(index, now));
+    let (done, until) = index.map_or((0, now), |index| rows.look(index, now));
     let spent = || index.map_or(Money::ZERO, |index| rows.spent_on(index, done));
-    let claims = shard.split.as_ref().and_then(|_| rows.claims(index?));
-    Measured { rows: done, spent: ledger.then(spent), bad_lines: 0, claims }
+    let claims = shard.split.as_ref().and_then(|_| rows.claims(index?)).map(Box::new);
+    (Measured { rows: done, spent: ledger.then(spent), bad_lines: 0, claims }, until)
 }
 
 /// Progress as a copy of the simulated programs made it by some moment.
@@ -285,7 +290,7 @@ impl Progress for Shards {
     fn measure(&mut self, shards: &[&Shard], _: u64) -> Vec<Seen<Measured>> {
         let read = |shard: &&Shard| {
             let index = self.rows.index_of_shard(&shard.id);
-            Ok(read_at(&self.rows, index, shard, self.now))
+            Ok(read_at(&self.rows, index, shard, self.now).0)
         };
         shards.iter().map(read).collect()
     }

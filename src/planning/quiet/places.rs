@@ -33,7 +33,7 @@ pub(super) struct Places {
 type Place = (usize, Lane, bool);
 
 /// All that wait, wait in both lanes: neither own's room nor K decides where.
-fn in_both(policy: &Policy, state: &State) -> bool {
+pub(super) fn in_both(policy: &Policy, state: &State) -> bool {
     policy.rules.lanes.mode == LaneMode::Both && both::works(policy, state)
 }
 
@@ -118,7 +118,9 @@ impl Places {
         if share != self.share {
             return false;
         }
-        if grew && (self.on_rows || self.park.is_some()) {
+        if grew && self.park.is_none() && self.waiting.iter().all(|w| w.shard < policy.named()) {
+            self.lpt.renew_some(policy, state, self.waiting.iter().map(|w| w.shard));
+        } else if grew {
             self.lpt.renew(policy, state);
         }
         let mut asks = others && self.on_room;

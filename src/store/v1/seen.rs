@@ -71,7 +71,7 @@ disk_struct!(DiskMeasured for Measured {
     rows: u32;
     spent: Option<Money>,
     bad_lines: u64,
-    claims: Option<RowClaims>
+    claims: Option<Box<RowClaims>>
 });
 disk_struct!(DiskRowClaims for RowClaims { ; begun: Vec<RowClaim>, done: u32, by: Vec<RowsBy> });
 disk_struct!(DiskRowClaim for RowClaim { row: u32, claimant: Arc<str>; });
