@@ -26,6 +26,9 @@ impl Lpt {
 
     /// The same anew, in the memory of this one.
     pub fn renew(&mut self, policy: &Policy, state: &State) {
+        if policy.named() == policy.shards.len() {
+            return self.renew_some(policy, state, 0..policy.named());
+        }
         *self = Work::over(policy, std::mem::take(self)).all(policy, state);
     }
 

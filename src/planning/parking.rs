@@ -245,7 +245,9 @@ pub fn movable(state: &State, census: &Census, me: u32, now: Time) -> Vec<Waitin
             still_pends,
         })
     };
-    census.pending.iter().filter_map(pending).collect()
+    let mut waiting = Vec::with_capacity(census.pending.len());
+    waiting.extend(census.pending.iter().filter_map(pending));
+    waiting
 }
 
 /// Pending reasons of Slurm that no lane helps with: a person's hold, a dependency.

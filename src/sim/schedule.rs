@@ -234,7 +234,9 @@ impl<W: Work> Cluster<W> {
         for place in self.running_on(node) {
             let other = self.jobs.get(place)?;
             let qos = self.qos.get(other.qos)?;
-            if let Some(started) = other.started().filter(|_| preempts.iter().any(|p| *p == *qos.name)) {
+            if let Some(started) =
+                other.started().filter(|_| preempts.iter().any(|p| *p == *qos.name))
+            {
                 pool.push((Reverse(started), Reverse(place)));
             }
         }

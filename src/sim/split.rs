@@ -136,7 +136,8 @@ impl Rows {
     pub(super) fn work_on(&mut self, index: usize, start: &Start<'_>, slow: f64) -> Run {
         let var = |name: &str| start.var(name).unwrap_or_default();
         let claimant: Arc<str> = format!("{} {}", var("BABYSIT_ROW_CLAIMANT"), start.job).into();
-        let name = Claimant::read(&claimant).map_or_else(|| start.name.into(), |c| c.worker().into());
+        let name =
+            Claimant::read(&claimant).map_or_else(|| start.name.into(), |c| c.worker().into());
         let Some(table) = self.tables.get_mut(index) else { return Run::completes(Secs(0)) };
         let taken = table.take(&claimant, slow);
         let time = taken.map_or(Secs(0), |(_, time)| time);
@@ -182,7 +183,8 @@ impl Rows {
         let Some(table) = self.tables.get(index) else { return 0 };
         let rows: Vec<usize> = match &table.shared {
             Some(shared) => {
-                let worked = |(_, holder): &(usize, &Holder)| **holder == Holder::Done { worked: true };
+                let worked =
+                    |(_, holder): &(usize, &Holder)| **holder == Holder::Done { worked: true };
                 (0..).zip(&shared.rows).filter(worked).map(|(row, _)| row).collect()
             }
             None => (before as usize..table.done.len()).collect(),
