@@ -65,21 +65,20 @@ pub fn own_lane(
     let learned = state.learned.own_gpus.and_then(|(limit, _)| limit);
     let mut lane = OwnLane { size: lanes.own_gpus.or(learned), ..OwnLane::default() };
     for (job, ours) in cluster.jobs.iter().zip(roster.is_ours()) {
-        // Ours that pend are not in it, or in `pending_pinned`.
+        // Those of ours that pend take nothing of it yet.
         let out = job.state.is_over() || (*ours && !job.state.holds_gpus());
         if out || !matches!(lane_of(Some(lanes), job), Some(Lane::Own | Lane::Both)) {
             continue;
         }
         // A job whose request cannot be read holds at least one GPU.
         let gpus = job.gpus.unwrap_or(1);
-        match (job.state.holds_gpus(), *ours) {
-            (true, true) => lane.running_ours += gpus,
-            (true, false) => {
-                lane.running_others += gpus;
-                lane.others_until = [lane.others_until, job.ends].into_iter().flatten().min();
-            }
-            (false, true) => {}
-            (false, false) => lane.pending_others += gpus,
+        if !job.state.holds_gpus() {
+            lane.pending_others += gpus;
+        } else if *ours {
+            lane.running_ours += gpus;
+        } else {
+            lane.running_others += gpus;
+            lane.others_until = [lane.others_until, job.ends].into_iter().flatten().min();
         }
     }
     // Pinned jobs of ours that were just submitted are not moved any more: they count as taken.

@@ -122,10 +122,12 @@ fn read(policy: &Policy, state: &State, demands: Vec<(Team, Demand)>) -> Option<
     Some(all)
 }
 
-/// Takes the readings of the shards that run in, as a cycle would. False: a cycle is due, and will
-/// find all as it would have found it. `others`: GPUs of own that other people's jobs hold, and those
-/// that they wait for; `read`: what a shard's files say now, `None` where they say what they said. A file that is not
-/// read is taken as read by the next cycle, which reads those of all that run.
+/// Takes in what a cycle would: the readings of the shards that run, and who is in own. False: a cycle
+/// is due, and will find all as it would have found it.
+///
+/// `others`: GPUs of own that other people's jobs hold, and those that they wait for; `read`: what a
+/// shard's files say now, `None` where they say what they said. A file that is not read is taken as
+/// read by the next cycle, which reads those of all that run.
 pub fn stays_at_rest(
     policy: &Policy,
     state: &mut State,
