@@ -52,7 +52,7 @@ impl Checkpoint for Keep<'_> {
         claims(&self.locked.store().pilots(), state, now)
     }
 
-    fn offer(&mut self, state: &State, offer: &Offer, now: Time) {
+    fn offer(&mut self, state: &State, offer: Offer, now: Time) {
         let pilots = self.locked.store().pilots();
         let next: HashMap<_, _> = state
             .shards
@@ -60,7 +60,7 @@ impl Checkpoint for Keep<'_> {
             .map(|record| (&record.id, record.claims.saturating_add(1)))
             .collect();
         let done = pilots
-            .put_offer(offer)
+            .put_offer(&offer)
             .and_then(|_| pilots.forget(|shard| next.get(shard).copied(), now));
         if let Err(error) = done {
             self.trouble = Some(format!("babysit: pilots are not told of this tick: {error}"));

@@ -37,5 +37,5 @@ pub trait Checkpoint {
     }
     /// What pilots may take from now on, by a state that has been saved. Without a new offer they go by
     /// the old one, so it cannot fail a cycle.
-    fn offer(&mut self, _: &State, _: &Offer, _: Time) {}
+    fn offer(&mut self, _: &State, _: Offer, _: Time) {}
 }

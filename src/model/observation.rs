@@ -82,7 +82,7 @@ pub struct Measured {
     /// Ledger lines that are no JSON or hold no readable amount.
     pub bad_lines: u64,
     /// Of a shard whose rows several jobs share.
-    pub claims: Option<RowClaims>,
+    pub claims: Option<Box<RowClaims>>,
 }
 
 /// Everything the planner is given beside policy, state and the time.

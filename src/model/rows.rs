@@ -2,6 +2,8 @@
 //! whoever makes the file has the row. Names and contents only; who writes and who reads them lies
 //! elsewhere.
 
+use std::sync::Arc;
+
 use super::id::{JobId, ShardId};
 
 /// What the claims folder of a shard says, as far as the planner needs it.
@@ -21,12 +23,12 @@ pub struct RowClaim {
     pub row: u32,
     /// The claim's first line: the comment of the job's token, then its id. Empty where it could
     /// not be read.
-    pub claimant: String,
+    pub claimant: Arc<str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowsBy {
-    pub worker: String,
+    pub worker: Arc<str>,
     pub rows: u32,
 }
 
@@ -34,7 +36,7 @@ impl RowClaims {
     /// Rows that this attempt of this shard (or helper) marked as done.
     pub fn done_by(&self, id: &ShardId, attempt: u32) -> u32 {
         let worker = worker(id, attempt);
-        self.by.iter().filter(|by| by.worker == worker).map(|by| by.rows).sum()
+        self.by.iter().filter(|by| *by.worker == *worker).map(|by| by.rows).sum()
     }
 
     /// Done marks that name nobody: made by a program without `babysit row done`.

@@ -24,6 +24,9 @@ struct Follows {
     labs: Vec<Arc<str>>,
     /// By shard index: where its lab stands in `labs`.
     lab: Vec<u32>,
+    /// By shard index: the number of its family, from 0 in the order in which the shards name them.
+    family: Vec<u32>,
+    families: usize,
 }
 
 impl Shards {
@@ -41,6 +44,15 @@ impl Shards {
     /// By shard index: where its lab stands in `labs`.
     pub fn lab_of(&self) -> &[u32] {
         &self.follows().lab
+    }
+
+    /// By shard index: the number of its family, below `families`.
+    pub fn family_of(&self) -> &[u32] {
+        &self.follows().family
+    }
+
+    pub fn families(&self) -> usize {
+        self.follows().families
     }
 
     /// Works all of it out now, for whom there is time.
@@ -69,7 +81,21 @@ impl Follows {
         };
         let lab =
             shards.iter().map(|shard| *known.entry(&shard.lab).or_insert_with(|| number(shard)));
-        Follows { place, lab: lab.collect(), labs }
+        let lab = lab.collect();
+        let mut known: HashMap<&str, u32> = HashMap::new();
+        let mut last: Option<(&str, u32)> = None;
+        let mut family = Vec::with_capacity(shards.len());
+        for shard in shards {
+            let next = known.len() as u32;
+            // Shards of a family stand together, nearly always.
+            let number = match last {
+                Some((name, number)) if *name == *shard.id.family => number,
+                _ => *known.entry(&shard.id.family).or_insert(next),
+            };
+            last = Some((&shard.id.family, number));
+            family.push(number);
+        }
+        Follows { place, lab, labs, family, families: known.len() }
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the outcome of an action means for the state. The hand that carries a plan out calls these
 //! and decides nothing itself.
 
+use std::mem;
+
 use crate::model::cluster::{JobState, QueueJob};
 use crate::model::policy::{Lane, Policy, Rules};
 use crate::model::reason::Reason;
@@ -81,7 +83,11 @@ pub fn submitted(
     let attempt = submit.attempt.number;
     let what = match outcome {
         Submitted::Accepted(job) => {
-            let mut live = Live::new(submit.attempt.clone(), *job);
+            let asked = match mem::replace(&mut record.slot, Slot::Free) {
+                Slot::Submitting(intent) if intent.attempt == submit.attempt => intent.attempt,
+                _ => submit.attempt.clone(),
+            };
+            let mut live = Live::new(asked, *job);
             live.qos = submit.request.qos.clone().unwrap_or_default();
             record.slot = Slot::Live(Box::new(live));
             What::Submitted { job: *job, lane: submit.attempt.lane, attempt }

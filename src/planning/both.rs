@@ -37,12 +37,14 @@ fn list(policy: &Policy) -> Option<String> {
 fn answer<'a>(policy: &Policy, state: &'a State) -> Option<&'a TakesBoth> {
     let lanes = policy.lanes.as_ref().filter(|lanes| lanes.differ_by_qos_alone())?;
     let (own, extra) = (lanes.own.qos.as_deref()?, lanes.extra.qos.as_deref()?);
-    // The list, compared without being made: this is asked more often than anything else.
-    let is_it = |list: &str| {
-        let rest = list.strip_prefix(own).and_then(|rest| rest.strip_prefix(','));
-        rest == Some(extra)
-    };
-    state.learned.takes_both.as_ref().filter(|answer| is_it(&answer.asked))
+    state.learned.takes_both.as_ref().filter(|answer| is_list(&answer.asked, own, extra))
+}
+
+/// Is it the list of these two? Compared without being made: this is asked more often than anything
+/// else.
+fn is_list(list: &str, first: &str, second: &str) -> bool {
+    list.len() == first.len() + 1 + second.len()
+        && list.strip_prefix(first).and_then(|rest| rest.strip_prefix(',')) == Some(second)
 }
 
 /// The submission to try dry, where it is time to ask Slurm: that of the first shard with work left,
@@ -64,7 +66,6 @@ pub fn to_ask(moment: &Moment<'_>, state: &State) -> Option<Request> {
 /// Does the job wait in both? Its QOS column then lists the two, in whatever order.
 pub fn in_both(lanes: &Lanes, job: &QueueJob) -> bool {
     let (Some(own), Some(extra)) = (&lanes.own.qos, &lanes.extra.qos) else { return false };
-    let Some((first, second)) = job.qos.split_once(',') else { return false };
-    let listed = (first == own && second == extra) || (first == extra && second == own);
+    let listed = is_list(&job.qos, own, extra) || is_list(&job.qos, extra, own);
     listed && in_lane_but_for_qos(&lanes.own, job)
 }

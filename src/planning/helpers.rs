@@ -6,6 +6,8 @@
 //! came when it was needed would come behind everybody else who waits for own. Its shard decides
 //! everything else about a helper.
 
+mod demand;
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -22,6 +24,8 @@ use super::lpt::Lpt;
 use super::measure::{is_done, rows_left};
 use super::parking::is_stuck;
 use super::plan::Target;
+
+pub use demand::{Demand, demand, demands};
 
 /// A helper is asked for where so many rows that nobody has begun are there for each worker: a start
 /// has to pay, and no one may come too late.
@@ -65,7 +69,7 @@ pub fn teams(policy: &Policy) -> Vec<Team> {
         return Vec::new();
     }
     let mut at = named;
-    let mut teams = Vec::new();
+    let mut teams = Vec::with_capacity(named);
     for (i, shard) in policy.shards.iter().take(named).enumerate() {
         let helpers = at..at + shard.helpers();
         at = helpers.end;
@@ -94,18 +98,28 @@ pub fn review(
         own_job(policy, state, census, team, &mut review);
     }
     struck.extend(review.in_hand.iter().map(|(shard, _)| *shard));
-    let (mut wanted, mut kept): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+    let mut wanted: Vec<usize> = Vec::new();
+    let mut kept: Vec<usize> = Vec::with_capacity(teams.len());
+    // Those that run count too: one that has just started makes no room for another.
+    let (mut all, mut running) = (0u32, 0u32);
     for team in &teams {
         let asked = asked(policy, state, census, team);
+        let gpus = policy.shards[team.shard].gpus;
+        running += asked.running * gpus;
+        all += (asked.running + asked.kept as u32) * gpus;
         wanted.extend(asked.new);
-        kept.extend(asked.kept);
+        kept.push(asked.kept);
         review.unwanted.extend(asked.unwanted);
     }
     let stand = policy.rules.lanes.mode == LaneMode::Both && both::works(policy, state);
     let most = if stand {
         MOST_STANDING
     } else if somebody_waits(policy, state, census, &teams, &struck) {
-        review.unwanted.extend(kept.drain(..).filter_map(|i| target(state, i)));
+        for (team, kept) in teams.iter().zip(kept) {
+            let kept = waiting(state, team).take(kept);
+            review.unwanted.extend(kept.filter_map(|i| target(state, i)));
+        }
+        all = running;
         0
     } else {
         let nodes = cluster.nodes.iter().flat_map(|node| node.gpus.iter().flatten());
@@ -113,10 +127,6 @@ pub fn review(
     };
     // Those of the longest shards first.
     lpt.sort(policy, &mut wanted, |i| *i);
-    // Those that run count too: one that has just started makes no room for another.
-    let running = teams.iter().flat_map(|team| team.helpers.clone());
-    let running = running.filter(|&i| runs(&state.shards[i]));
-    let mut all: u32 = kept.iter().copied().chain(running).map(|i| policy.shards[i].gpus).sum();
     wanted.retain(|&i| {
         let with = all.saturating_add(policy.shards[i].gpus);
         all = if with <= most { with } else { all };
@@ -174,22 +184,31 @@ fn somebody_waits(
 /// What is asked for one team.
 struct Asked {
     new: Vec<usize>,
-    kept: Vec<usize>,
+    /// Helpers that wait and may go on waiting: the first so many.
+    kept: usize,
     unwanted: Vec<Target>,
+    /// Of its helpers.
+    running: u32,
 }
 
 fn asked(policy: &Policy, state: &State, census: &Census, team: &Team) -> Asked {
     let (shard, record) = (&policy.shards[team.shard], &state.shards[team.shard]);
+    let (mut running, mut kept) = (0u32, 0);
+    for helper in &state.shards[team.helpers.clone()] {
+        match &helper.slot {
+            Slot::Live(live) if live.started.is_some() => running += 1,
+            Slot::Free | Slot::Settling(_) => {}
+            Slot::Live(_) | Slot::Submitting(_) => kept += usize::from(waits(helper)),
+        }
+    }
     let active = match record.slot {
         Slot::Live(ref live) => live.stop.is_none(),
         Slot::Submitting(_) => true,
         Slot::Free | Slot::Settling(_) => {
-            census.queued.binary_search(&team.shard).is_ok()
-                || team.helpers.clone().any(|i| runs(&state.shards[i]))
+            census.queued.binary_search(&team.shard).is_ok() || running > 0
         }
     };
     let open = !is_done(shard, record) && record.gate == Gate::Open && record.over_cap.is_none();
-    let running = team.helpers.clone().filter(|&i| runs(&state.shards[i])).count() as u32;
     let workers = shard.split.as_ref().map_or(1, |split| split.workers);
     // Its own job counts, also while it waits: it is the first to get a GPU.
     let room = |each: u32| {
@@ -197,14 +216,27 @@ fn asked(policy: &Policy, state: &State, census: &Census, team: &Team) -> Asked 
         let room = most.saturating_sub(1 + running) as usize;
         if active && open { room } else { 0 }
     };
-    let waiting =
-        |&i: &usize| matches!(state.shards[i].slot, Slot::Submitting(_)) || pends(&state.shards[i]);
-    let mut kept: Vec<usize> = team.helpers.clone().filter(waiting).collect();
-    let too_many = kept.split_off(kept.len().min(room(ROWS_TO_STAY)));
-    let free = team.helpers.clone().filter(|i| census.queued.binary_search(i).is_ok());
-    let new = free.take(room(ROWS_TO_JOIN).saturating_sub(kept.len())).collect();
-    let unwanted = too_many.into_iter().filter_map(|i| target(state, i)).collect();
-    Asked { new, kept, unwanted }
+    let stay = kept.min(room(ROWS_TO_STAY));
+    let mut unwanted = Vec::new();
+    if stay < kept {
+        unwanted.extend(waiting(state, team).skip(stay).filter_map(|i| target(state, i)));
+    }
+    let mut new = Vec::new();
+    let missing = room(ROWS_TO_JOIN).saturating_sub(stay);
+    if missing > 0 {
+        let free = team.helpers.clone().filter(|i| census.queued.binary_search(i).is_ok());
+        new.extend(free.take(missing));
+    }
+    Asked { new, kept: stay, unwanted, running }
+}
+
+/// Helpers of a team that have a job which waits, or may have one.
+fn waiting(state: &State, team: &Team) -> impl Iterator<Item = usize> {
+    team.helpers.clone().filter(|&i| waits(&state.shards[i]))
+}
+
+fn waits(record: &ShardRecord) -> bool {
+    matches!(record.slot, Slot::Submitting(_)) || pends(record)
 }
 
 /// Rows that no job has begun.

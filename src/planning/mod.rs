@@ -136,13 +136,13 @@ pub fn plan_with(
     plan.actions.extend(off);
 
     let mut waiting = parking::movable(state, &census, me, now);
-    let mut waits: Vec<Option<Reason>> = vec![None; policy.shards.len()];
+    let mut waits = Waits::default();
     let mut largest = Largest::new(&seen.cluster);
     for shard in census.queued.iter().copied() {
         if let Some(reason) = largest.refuses(policy, state, &seen.cluster, shard) {
-            waits[shard] = Some(reason);
+            waits.put(policy, shard, reason);
         } else if let Some(reason) = kept_off::whole_wait(&moment, state, shard, &reserved) {
-            waits[shard] = Some(reason);
+            waits.put(policy, shard, reason);
         } else {
             waiting.push(Waiting::new(shard));
         }
@@ -201,16 +201,17 @@ pub fn plan_with(
     let of = waiting.len() as u32;
     let rank = ranks(policy, &waiting);
     for (shard, reason) in dispatched.waits {
-        waits[shard] = Some(reason);
+        waits.put(policy, shard, reason);
     }
     for (shard, rows) in helpers.in_hand {
-        waits[shard] = Some(Reason::RowsInHand { rows });
+        waits.put(policy, shard, Reason::RowsInHand { rows });
     }
     let named = policy.named();
     for (i, shard) in policy.shards.iter().enumerate() {
         let record = &mut state.shards[i];
         let place = reason::Place { seat: seat_of[i], rank: rank[i], of };
-        let by_slot = waits[i].is_none() && !submitted[i];
+        let wait = waits.take(i);
+        let by_slot = wait.is_none() && !submitted[i];
         if by_slot && (reason::still_pends(record, place) || reason::still_runs(record)) {
             continue;
         }
@@ -219,7 +220,7 @@ pub fn plan_with(
             record.why = reason::standing(shard, record).unwrap_or(Reason::NoHelpNeeded);
             continue;
         }
-        let why = match waits[i].take() {
+        let why = match wait {
             _ if submitted[i] => Reason::Submitted,
             Some(reason) => reason,
             None => {
@@ -309,6 +310,24 @@ fn learn(state: &mut State, seen: &Observation, now: Time) {
     }
     if let Some(answer) = &seen.takes_both {
         state.learned.takes_both = Some(answer.clone());
+    }
+}
+
+/// Why shards wait that Slurm does not have, by shard index. No room is made for them in the many
+/// cycles in which none does.
+#[derive(Default)]
+struct Waits(Vec<Option<Reason>>);
+
+impl Waits {
+    fn put(&mut self, policy: &Policy, shard: usize, reason: Reason) {
+        if self.0.is_empty() {
+            self.0.resize_with(policy.shards.len(), || None);
+        }
+        self.0[shard] = Some(reason);
+    }
+
+    fn take(&mut self, shard: usize) -> Option<Reason> {
+        self.0.get_mut(shard).and_then(Option::take)
     }
 }
 

@@ -65,20 +65,20 @@ pub fn own_lane(
     let learned = state.learned.own_gpus.and_then(|(limit, _)| limit);
     let mut lane = OwnLane { size: lanes.own_gpus.or(learned), ..OwnLane::default() };
     for (job, ours) in cluster.jobs.iter().zip(roster.is_ours()) {
-        if job.state.is_over() || !matches!(lane_of(Some(lanes), job), Some(Lane::Own | Lane::Both))
-        {
+        // Those of ours that pend take nothing of it yet.
+        let out = job.state.is_over() || (*ours && !job.state.holds_gpus());
+        if out || !matches!(lane_of(Some(lanes), job), Some(Lane::Own | Lane::Both)) {
             continue;
         }
         // A job whose request cannot be read holds at least one GPU.
         let gpus = job.gpus.unwrap_or(1);
-        match (job.state.holds_gpus(), *ours) {
-            (true, true) => lane.running_ours += gpus,
-            (true, false) => {
-                lane.running_others += gpus;
-                lane.others_until = [lane.others_until, job.ends].into_iter().flatten().min();
-            }
-            (false, true) => {}
-            (false, false) => lane.pending_others += gpus,
+        if !job.state.holds_gpus() {
+            lane.pending_others += gpus;
+        } else if *ours {
+            lane.running_ours += gpus;
+        } else {
+            lane.running_others += gpus;
+            lane.others_until = [lane.others_until, job.ends].into_iter().flatten().min();
         }
     }
     // Pinned jobs of ours that were just submitted are not moved any more: they count as taken.
@@ -212,6 +212,14 @@ pub fn sort(policy: &Policy, lpt: &Lpt, waiting: &mut [Waiting]) {
     }
 }
 
+/// Are they in that order, at a glance? No says nothing.
+pub fn is_sorted(policy: &Policy, lpt: &Lpt, waiting: &[Waiting]) -> bool {
+    let shards = waiting.partition_point(|w| policy.shards[w.shard].helps.is_none());
+    policy.rules.lanes.park == Park::Longest
+        && shards == waiting.len()
+        && lpt.is_sorted(policy, waiting, |w| w.shard)
+}
+
 /// Slurm starts a job that can start within 0.1-4 s (slurm-facts.md section 6 i).
 const START_TIME: Secs = Secs(5);
 
@@ -236,14 +244,18 @@ pub fn movable(state: &State, census: &Census, me: u32, now: Time) -> Vec<Waitin
             still_pends,
         })
     };
-    census.pending.iter().filter_map(pending).collect()
+    let mut waiting = Vec::with_capacity(census.pending.len());
+    waiting.extend(census.pending.iter().filter_map(pending));
+    waiting
 }
 
 /// Pending reasons of Slurm that no lane helps with: a person's hold, a dependency.
 pub fn is_stuck(reason: &str) -> bool {
-    ["JobHeld", "Dependency", "BadConstraints", "PartitionConfig"]
-        .iter()
-        .any(|word| reason.starts_with(word))
+    // Most by far wait for nothing but GPUs: their words begin otherwise.
+    matches!(reason.as_bytes(), [b'J' | b'D' | b'B' | b'P', ..])
+        && ["JobHeld", "Dependency", "BadConstraints", "PartitionConfig"]
+            .iter()
+            .any(|word| reason.starts_with(word))
 }
 
 /// The moves that bring pending jobs where they belong: one update per direction.

@@ -5,6 +5,7 @@
 
 mod book;
 mod choice;
+mod order;
 mod strays;
 
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ use super::submit;
 
 pub use book::{Booked, book};
 pub use choice::{Choice, choices, stands};
+pub use order::Order;
 
 /// Must claims be read and an offer be kept? Also where the last pilot family was just taken out of
 /// shards.toml: its jobs still run.
@@ -96,12 +98,17 @@ pub fn offer(policy: &Policy, state: &State) -> Offer {
         return offer;
     }
     let lpt = Lpt::new(policy, state);
+    let free = free(policy, state, &lpt);
+    offer.shards.extend(free.into_iter().filter_map(|i| offered(policy, state, &lpt, i)));
+    offer
+}
+
+fn free(policy: &Policy, state: &State, lpt: &Lpt) -> Vec<usize> {
     let mut free: Vec<usize> = (0..policy.shards.len().min(state.shards.len()))
         .filter(|&i| may_be_taken(&policy.shards[i], &state.shards[i]))
         .collect();
     lpt.sort(policy, &mut free, |i| *i);
-    offer.shards.extend(free.into_iter().filter_map(|i| offered(policy, state, &lpt, i)));
-    offer
+    free
 }
 
 fn may_be_taken(shard: &Shard, record: &ShardRecord) -> bool {

@@ -91,7 +91,12 @@ impl<'a> Shown<'a> {
         events: &mut Vec<Event>,
         twins: &mut Vec<Target>,
     ) {
-        if record.live().is_some_and(|live| self.wait.contains(&live.job)) {
+        let stays = match &record.slot {
+            Slot::Free => self.roster.of(shard).is_empty(),
+            Slot::Live(live) => self.wait.contains(&live.job),
+            Slot::Submitting(_) | Slot::Settling(_) => false,
+        };
+        if stays {
             return;
         }
         let before = mem::replace(&mut record.slot, Slot::Free);

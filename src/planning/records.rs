@@ -52,7 +52,7 @@ pub fn bring_up(
     let (mut measured, mut judged, mut capped) = (Vec::new(), Vec::new(), Vec::new());
     let mut running = Vec::new();
     let mut census = Census::default();
-    let mut work = Work::of(policy.shards.len());
+    let mut work = Work::of(policy);
     let State { shards, labs, caps, caution, .. } = state;
     let named = policy.named();
     let at = named.min(shards.len());

@@ -48,8 +48,7 @@ pub fn judge(
     }
     let tell = |record: &ShardRecord, what| Event { at: now, shard: Some(record.id.clone()), what };
     events.push(tell(record, What::Ended { job: end.job, how: end.how, new_rows }));
-    let end = end.clone();
-    record.slot = Slot::Free;
+    let Slot::Settling(end) = std::mem::replace(&mut record.slot, Slot::Free) else { return };
     if bad_nodes::node_failed(&end)
         && let [node] = end.nodes.as_slice()
     {

@@ -18,6 +18,8 @@ use super::quick::QuickMap;
 pub struct Ours<'a> {
     pub job: &'a QueueJob,
     pub attempt: u32,
+    /// The record of its shard holds it, under this very token.
+    pub held: bool,
 }
 
 /// Our jobs by shard index, each shard's oldest first.
@@ -56,9 +58,9 @@ impl<'a> Roster<'a> {
             by_id.push((job.id, job));
             let owner = known.owner(job);
             is_ours.push(owner.is_some());
-            if let Some((shard, attempt)) = owner {
+            if let Some((shard, attempt, held)) = owner {
                 if !aside.contains(&job.id) {
-                    found.push((shard, Ours { job, attempt }));
+                    found.push((shard, Ours { job, attempt, held }));
                 }
             } else if job.uid == me
                 && job.name.strip_prefix(&state.project).is_some_and(|rest| rest.starts_with('.'))
@@ -109,6 +111,13 @@ impl<'a> Roster<'a> {
                 && (job.comment == token.comment
                     || (job.submitted.is_some() && job.submitted == live.submitted))
         };
+        // No text need be compared a second time.
+        let held = |ours: &&Ours<'_>| {
+            ours.held && ours.job.id == live.job && ours.job.uid == live.attempt.uid
+        };
+        if let Some(ours) = self.of(shard).iter().find(held) {
+            return Some(ours.job);
+        }
         let listed = self.of(shard).iter().map(|ours| ours.job).find(same);
         listed.or_else(|| self.by_id(live.job).filter(same))
     }
@@ -162,14 +171,15 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// Shard and attempt of a job whose comment is of this state and whose name belongs to it.
-    fn owner(&self, job: &QueueJob) -> Option<(usize, u32)> {
+    /// Shard and attempt of a job whose comment is of this state and whose name belongs to it, and
+    /// whether the shard's record holds it.
+    fn owner(&self, job: &QueueJob) -> Option<(usize, u32, bool)> {
         if let Some(&shard) = self.live.get(&job.id)
             && let Some(Slot::Live(live)) = self.shards.get(shard).map(|record| &record.slot)
             && live.attempt.token.comment == job.comment
             && live.attempt.token.name == job.name
         {
-            return Some((shard, live.attempt.number));
+            return Some((shard, live.attempt.number, true));
         }
         let comment = read_comment(self.ours(&job.comment)?)?;
         let names = self.names.get_or_init(|| {
@@ -180,7 +190,7 @@ impl<'s> Known<'s> {
         let Comment { family, shard, attempt } = comment;
         let index = *names.get(&(family, shard))?;
         let name = format!("{}.{family}.{shard}.a{attempt}", self.project);
-        (name == job.name).then_some((index, attempt))
+        (name == job.name).then_some((index, attempt, false))
     }
 
     /// What comes after the part that the comments of all jobs of this state begin with.
@@ -247,7 +257,7 @@ mod tests {
         let found: Vec<(usize, Ours<'_>)> = told
             .iter()
             .zip(&jobs)
-            .map(|((shard, ..), job)| (*shard, Ours { job, attempt: 1 }))
+            .map(|((shard, ..), job)| (*shard, Ours { job, attempt: 1, held: false }))
             .collect();
         let (begins, ours) = by_shard(&found, 4);
         assert_eq!(begins, [0, 1, 1, 4, 4]);

@@ -51,10 +51,22 @@ fn of_team(
     // One that shards.toml no longer allows may still run.
     let others = state.orphans.iter().filter(|r| r.id.helps(&record.id) || r.id == record.id);
     let busy = busy || others.clone().any(|r| present(r).is_some());
-    let ours = format!("babysit:{}:", state.instance);
+    let is_ours = |comment: &str| {
+        let rest = comment.strip_prefix("babysit:").and_then(|c| c.strip_prefix(&*state.instance));
+        rest.is_some_and(|rest| rest.starts_with(':'))
+    };
+    let has = |i: usize, claim: &RowClaim| {
+        let comment = present(&state.shards[i]).map(|attempt| attempt.token.comment.as_str());
+        let rest = comment.and_then(|comment| claim.claimant.strip_prefix(comment));
+        rest.is_some_and(|rest| rest.starts_with(' '))
+    };
     let is_over = |claim: &RowClaim| {
+        // Nearly all are of a job that a record holds now.
+        if team.members().any(|i| has(i, claim)) {
+            return false;
+        }
         let owner = Claimant::read(&claim.claimant)
-            .filter(|owner| owner.comment.starts_with(&ours) && owner.family == shard.id.family);
+            .filter(|owner| is_ours(owner.comment) && owner.family == shard.id.family);
         let Some(owner) = owner else { return !busy };
         let member = team.members().map(|i| &state.shards[i]).chain(others.clone());
         let Some(member) = member.into_iter().find(|r| r.id.shard == owner.shard) else {

@@ -105,7 +105,7 @@ impl Files {
             None => Reading::default(),
         };
         let claims = match &shard.split {
-            Some(split) => Some(row_claims::read(&split.claims, shard.rows)?),
+            Some(split) => Some(Box::new(row_claims::read(&split.claims, shard.rows)?)),
             None => None,
         };
         Ok(Measured {

@@ -36,11 +36,11 @@ pub(super) fn read(folder: &Path, rows: u32) -> Seen<RowClaims> {
     }
     let begun = claimed
         .difference(&done)
-        .map(|&row| RowClaim { row, claimant: claimant(&folder.join(row.to_string())) });
+        .map(|&row| RowClaim { row, claimant: claimant(&folder.join(row.to_string())).into() });
     Ok(RowClaims {
         begun: begun.collect(),
         done: done.len() as u32,
-        by: by.into_iter().map(|(worker, rows)| RowsBy { worker, rows }).collect(),
+        by: by.into_iter().map(|(worker, rows)| RowsBy { worker: worker.into(), rows }).collect(),
     })
 }
 
@@ -78,7 +78,7 @@ mod tests {
         fs::create_dir(at("6")).expect("a folder");
         fs::write(at(".new-17-x-1"), token).expect("unfinished");
         let found = read(place.path(), 9).expect("reads");
-        let claim = |row, claimant: &str| RowClaim { row, claimant: claimant.to_owned() };
+        let claim = |row, claimant: &str| RowClaim { row, claimant: claimant.into() };
         assert_eq!(found.begun, [claim(2, token), claim(4, ""), claim(6, ""), claim(8, token)]);
         assert_eq!((found.done, found.done_by_nobody()), (3, 1));
     }

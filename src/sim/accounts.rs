@@ -39,7 +39,7 @@ impl<W: Work> Cluster<W> {
             let eligible =
                 job.held.is_none() && (job.is_running() || job.restarts > 0 || job.begin <= known);
             if !job.is_over() && job.submitted <= known && eligible {
-                let qos = self.qos.get(job.qos).map_or("", |qos| qos.name.as_str());
+                let qos = self.qos.get(job.qos).map_or("", |qos| &*qos.name);
                 let node = match &job.phase {
                     super::job::Phase::Running(run) => self.nodes.get(run.node),
                     super::job::Phase::Pending | super::job::Phase::Over => None,

@@ -1,6 +1,7 @@
 //! Time: what is due happens at its own second, however far the clock is moved at once.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::cluster::Cluster;
 use super::effect::Effect;
@@ -202,7 +203,7 @@ impl<W: Work> Cluster<W> {
             exit: exit.into(),
             node: None,
             gpus: Vec::new(),
-            qos: qos.as_ref().map(|qos| qos.name.clone()).unwrap_or_default(),
+            qos: qos.as_ref().map_or_else(Arc::default, |qos| Arc::clone(&qos.name)),
             cancelled_by,
         };
         if let Phase::Running(run) = &job.phase {

@@ -25,7 +25,7 @@ use crate::model::units::{Secs, Time};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Qos {
-    pub name: String,
+    pub name: Arc<str>,
     pub priority: u64,
     /// GrpTRES=gres/gpu.
     pub gpus: Option<u32>,
@@ -59,8 +59,8 @@ pub struct Cluster<W = Rows> {
     pub(super) now: Time,
     pub(super) nodes: Vec<SimNode>,
     pub(super) qos: Vec<Qos>,
-    pub(super) partitions: Vec<String>,
-    pub(super) users: Vec<(String, u32)>,
+    pub(super) partitions: Vec<Arc<str>>,
+    pub(super) users: Vec<(Arc<str>, u32)>,
     /// (uid, QOS) that the user may not use.
     pub(super) denied: Vec<(u32, usize)>,
     /// Every job ever, by id.
@@ -72,6 +72,8 @@ pub struct Cluster<W = Rows> {
     pub(super) over: usize,
     pub(super) calendar: Calendar<Due>,
     pub(super) pass_due: Option<Time>,
+    /// Kinds of jobs so far.
+    pub(super) kinds: u32,
     pub(super) controller: Controller,
     /// What a stalled controller was asked meanwhile.
     pub(super) waiting: Vec<Effect>,
@@ -118,7 +120,7 @@ impl<W: Work> Cluster<W> {
             now,
             nodes: Vec::new(),
             qos: Vec::new(),
-            partitions: vec!["gpu".to_owned()],
+            partitions: vec!["gpu".into()],
             users: Vec::new(),
             denied: Vec::new(),
             jobs: Jobs::default(),
@@ -127,6 +129,7 @@ impl<W: Work> Cluster<W> {
             over: 0,
             calendar: Calendar::new(),
             pass_due: None,
+            kinds: 0,
             controller: Controller::Up,
             waiting: Vec::new(),
             lines: Lines::default(),
@@ -154,8 +157,8 @@ impl<W: Work> Cluster<W> {
     /// A node of one partition only, which is made where it is not there yet.
     pub fn node_in(mut self, partition: &str, name: &str, gpus: &[(&str, u32)]) -> Cluster<W> {
         self.put_plain_node(name, gpus);
-        if !self.partitions.iter().any(|p| p == partition) {
-            self.partitions.push(partition.to_owned());
+        if !self.partitions.iter().any(|p| **p == *partition) {
+            self.partitions.push(partition.into());
         }
         if let Some(node) = self.nodes.last_mut() {
             node.partitions = vec![partition.to_owned()];
@@ -172,7 +175,7 @@ impl<W: Work> Cluster<W> {
         preempts: &[&str],
     ) -> Cluster<W> {
         self.qos.push(Qos {
-            name: name.to_owned(),
+            name: name.into(),
             priority,
             gpus,
             preempts: preempts.iter().map(|p| (*p).to_owned()).collect(),
@@ -202,7 +205,7 @@ impl<W: Work> Cluster<W> {
 
     /// A further partition of nodes that are there already (a node may be in several).
     pub fn partition(mut self, name: &str, nodes: &[&str]) -> Cluster<W> {
-        self.partitions.push(name.to_owned());
+        self.partitions.push(name.into());
         for node in self.nodes.iter_mut().filter(|n| nodes.contains(&n.name.as_str())) {
             node.partitions.push(name.to_owned());
         }
@@ -210,14 +213,14 @@ impl<W: Work> Cluster<W> {
     }
 
     pub fn user(mut self, name: &str, uid: u32) -> Cluster<W> {
-        self.users.push((name.to_owned(), uid));
+        self.users.push((name.into(), uid));
         self
     }
 
     /// The user's association does not allow this QOS.
     pub fn deny_qos(mut self, user: &str, qos: &str) -> Cluster<W> {
         let uid = self.uid_of(user);
-        self.denied.extend(self.qos.iter().position(|q| q.name == qos).map(|q| (uid, q)));
+        self.denied.extend(self.qos.iter().position(|q| *q.name == *qos).map(|q| (uid, q)));
         self
     }
 
@@ -253,15 +256,14 @@ impl<W: Work> Cluster<W> {
         self.changes_of.iter().find(|(of, _)| *of == uid).map_or(0, |(_, count)| *count)
     }
 
-    /// Of these, changes of all jobs.
-    pub fn changes_of_jobs(&self) -> u64 {
-        self.changes_of.iter().map(|(_, count)| count).sum()
-    }
-
-    /// GPUs that other users' jobs hold or wait for.
-    pub fn gpus_of_others(&self, uid: u32) -> u32 {
+    /// GPUs that other users' jobs hold, and those that they wait for.
+    pub fn gpus_of_others(&self, uid: u32) -> (u32, u32) {
         let jobs = self.queue.iter().filter_map(|&place| self.jobs.get(place));
-        jobs.filter(|job| job.uid != uid && !job.is_over()).map(Job::gpus).sum()
+        jobs.filter(|job| job.uid != uid).fold((0, 0), |(run, wait), job| match job.phase {
+            Phase::Running(_) => (run + job.gpus(), wait),
+            Phase::Pending => (run, wait + job.gpus()),
+            Phase::Over => (run, wait),
+        })
     }
 
     /// A job of the user's is not what it was.
@@ -295,17 +297,17 @@ impl<W: Work> Cluster<W> {
 
     /// The user's id; somebody new gets the next free one.
     pub fn uid_of(&mut self, user: &str) -> u32 {
-        if let Some((_, uid)) = self.users.iter().find(|(name, _)| name == user) {
+        if let Some((_, uid)) = self.users.iter().find(|(name, _)| **name == *user) {
             return *uid;
         }
         let uid = self.users.iter().map(|(_, uid)| uid + 1).max().unwrap_or(0).max(FIRST_UID);
-        self.users.push((user.to_owned(), uid));
+        self.users.push((user.into(), uid));
         uid
     }
 
-    pub(super) fn user_of(&self, uid: u32) -> String {
+    pub(super) fn user_of(&self, uid: u32) -> Arc<str> {
         let known = self.users.iter().find(|(_, u)| *u == uid);
-        known.map_or_else(|| uid.to_string(), |(name, _)| name.clone())
+        known.map_or_else(|| uid.to_string().into(), |(name, _)| Arc::clone(name))
     }
 
     /// A node with as many CPUs and as much memory as a scenario never runs out of.
@@ -322,7 +324,7 @@ impl<W: Work> Cluster<W> {
         self.nodes.push(SimNode {
             name: name.to_owned(),
             state: NodeState::Up,
-            partitions: self.partitions.first().cloned().into_iter().collect(),
+            partitions: self.partitions.first().map(|p| p.to_string()).into_iter().collect(),
             gpus: gpus.iter().map(of_model).collect(),
             cpus,
             cpus_used: 0,
@@ -365,9 +367,30 @@ impl<W: Work> Cluster<W> {
             turn: 0,
             outcome: (EndWord::Completed, Cow::Borrowed("0:0")),
             mark: 0,
+            kind: 0,
         });
+        let kind = self.kind_of_last();
+        if let Some(job) = self.jobs.get_mut(self.jobs.len() - 1) {
+            job.kind = kind;
+        }
         self.job_changed(new.uid);
         id
+    }
+
+    /// That of the job before it, where the two ask the same.
+    fn kind_of_last(&mut self) -> u32 {
+        if let [.., before, last] = self.queue.as_slice()
+            && self.ask_the_same(*before, *last)
+            && let Some(job) = self.jobs.get(*before)
+        {
+            return job.kind;
+        }
+        self.new_kind()
+    }
+
+    pub(super) fn new_kind(&mut self) -> u32 {
+        self.kinds += 1;
+        self.kinds
     }
 }
 
@@ -377,7 +400,7 @@ pub(super) struct NewJob {
     pub uid: u32,
     pub name: String,
     pub comment: String,
-    pub account: String,
+    pub account: Arc<str>,
     pub env: Arc<[(String, String)]>,
     pub qos: usize,
     pub or_qos: Vec<usize>,

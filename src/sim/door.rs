@@ -1,5 +1,7 @@
 //! The cluster as one user meets it: the trait `Slurm`, with the faults on the way.
 
+use std::sync::Arc;
+
 use super::cluster::Cluster;
 use super::effect::Effect;
 use super::faults::{Command, DBD, Fault, Hit};
@@ -78,13 +80,15 @@ impl<W: Work> Cluster<W> {
         });
         let all = self.queue.iter().filter_map(|&place| self.jobs.get(place));
         let asked = all.filter(|job| uid.is_none_or(|uid| uid == job.uid));
+        let nowhere: Arc<str> = Arc::default();
         let write = |job: &Job, line: &mut QueueJob| {
-            let partition = self.partitions.get(job.partition).map_or("", String::as_str);
+            let partition = self.partitions.get(job.partition).unwrap_or(&nowhere);
             let node = match &job.phase {
                 Phase::Running(run) => self.nodes.get(run.node).map_or("", |n| n.name.as_str()),
                 Phase::Pending | Phase::Over => "",
             };
-            job.show(line, &self.qos_shown(job), partition, node);
+            let qos = self.qos_shown(job, &line.qos);
+            job.show(line, qos, partition, node);
         };
         let shown = sheet.renew(asked, write, |job| self.priority(job));
         match uid {
@@ -173,7 +177,7 @@ impl<W: Work> Slurm for Door<'_, W> {
         self.cluster.calls.sacctmgr += 1;
         let rows = self.read(Command::Sacctmgr)?;
         self.cluster.accounting_answers(Command::Sacctmgr)?;
-        Ok(self.cluster.qos.iter().find(|q| rows && q.name == qos).and_then(|q| q.gpus))
+        Ok(self.cluster.qos.iter().find(|q| rows && *q.name == *qos).and_then(|q| q.gpus))
     }
 
     fn takes_both(&mut self, request: &Request) -> Seen<(bool, String)> {

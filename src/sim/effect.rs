@@ -1,7 +1,7 @@
 //! What sbatch, scontrol update and scancel do to the cluster once the controller has their
 //! request, and the words with which it refuses them (facts, sections 2 and 5).
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::ask::{self, Ask};
 use super::clock::Then;
@@ -48,7 +48,7 @@ impl<W: Work> Cluster<W> {
             Some(name) => self
                 .partitions
                 .iter()
-                .position(|p| p == name)
+                .position(|p| **p == **name)
                 .ok_or_else(|| bad("Invalid partition name specified"))?,
         };
         if request.token.comment.len() > COMMENT_MAX {
@@ -80,7 +80,7 @@ impl<W: Work> Cluster<W> {
             uid,
             name: request.token.name.clone(),
             comment: request.token.comment.clone(),
-            account: request.account.clone().unwrap_or_else(|| "lab".to_owned()),
+            account: request.account.as_deref().unwrap_or("lab").into(),
             env: request.env.clone(),
             qos,
             or_qos,
@@ -171,15 +171,17 @@ impl<W: Work> Cluster<W> {
                     Some(name) => self
                         .partitions
                         .iter()
-                        .position(|p| p == name)
+                        .position(|p| **p == **name)
                         .ok_or("Invalid partition name specified")?,
                 };
+                let kind = self.new_kind();
                 if let Some(job) = self.jobs.get_mut(place) {
+                    job.kind = kind;
                     job.qos = qos;
                     job.or_qos = or_qos;
                     job.partition = partition;
                     if let Some(account) = account {
-                        job.account.clone_from(account);
+                        job.account = account.as_str().into();
                     }
                 }
             }
@@ -195,7 +197,9 @@ impl<W: Work> Cluster<W> {
                 if nodes.iter().any(|name| self.node_place(name).is_none()) {
                     return Err("Invalid node name specified");
                 }
+                let kind = self.new_kind();
                 if let Some(job) = self.jobs.get_mut(place) {
+                    job.kind = kind;
                     job.excluded.clone_from(nodes);
                 }
             }
@@ -231,7 +235,7 @@ impl<W: Work> Cluster<W> {
     }
 
     pub(super) fn qos_for(&self, uid: u32, name: &str) -> Option<usize> {
-        let qos = self.qos.iter().position(|qos| qos.name == name)?;
+        let qos = self.qos.iter().position(|qos| *qos.name == *name)?;
         (!self.denied.contains(&(uid, qos))).then_some(qos)
     }
 }
@@ -246,14 +250,25 @@ impl<W: Work> Cluster<W> {
         (rest.is_empty() || self.site.lists_of_qos).then_some((first, rest))
     }
 
-    /// squeue's column: the whole list while the job waits, then the one that it got.
-    pub(super) fn qos_shown(&self, job: &Job) -> Cow<'_, str> {
-        let name = |qos: usize| self.qos.get(qos).map_or("", |qos| qos.name.as_str());
-        if job.or_qos.is_empty() || !job.is_pending() {
-            return Cow::Borrowed(name(job.qos));
+    /// squeue's column: the whole list while the job waits, then the one that it got. `None`: what is
+    /// there says so.
+    pub(super) fn qos_shown(&self, job: &Job, there: &str) -> Option<Arc<str>> {
+        let name = |qos: usize| self.qos.get(qos).map(|qos| &qos.name);
+        let others = job.or_qos.iter().filter(|_| job.is_pending());
+        let all = || std::iter::once(&job.qos).chain(others.clone()).filter_map(|qos| name(*qos));
+        let mut rest = Some(there);
+        for (place, name) in all().enumerate() {
+            let from = if place == 0 { rest } else { rest.and_then(|rest| rest.strip_prefix(',')) };
+            rest = from.and_then(|from| from.strip_prefix(&**name));
         }
-        let all = std::iter::once(job.qos).chain(job.or_qos.iter().copied());
-        Cow::Owned(all.map(name).collect::<Vec<_>>().join(","))
+        if rest == Some("") {
+            return None;
+        }
+        let mut names = all();
+        match (names.next(), names.next()) {
+            (Some(one), None) => Some(Arc::clone(one)),
+            _ => Some(all().map(|name| &**name).collect::<Vec<_>>().join(",").into()),
+        }
     }
 }
 

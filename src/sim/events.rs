@@ -146,7 +146,7 @@ impl<W: Work> Cluster<W> {
             Some(name) => self
                 .partitions
                 .iter()
-                .position(|p| p == name)
+                .position(|p| **p == **name)
                 .ok_or_else(|| format!("no partition {name}"))?,
         };
         let gpus = ask::gres(&stranger.gres).ok_or_else(|| format!("no gres {}", stranger.gres))?;
@@ -158,7 +158,7 @@ impl<W: Work> Cluster<W> {
             uid,
             name: stranger.name,
             comment: String::new(),
-            account: "lab".to_owned(),
+            account: "lab".into(),
             env: [].into(),
             qos,
             or_qos: Vec::new(),

@@ -33,7 +33,7 @@ pub struct Stay {
     pub node: Option<String>,
     /// The models it got, which the request need not name.
     pub gpus: Vec<GpuCount>,
-    pub qos: String,
+    pub qos: Arc<str>,
     /// uid of who cancelled it.
     pub cancelled_by: Option<u32>,
 }
@@ -81,10 +81,10 @@ impl Deref for Jobs {
 pub struct Job {
     pub id: JobId,
     pub uid: u32,
-    pub user: String,
+    pub user: Arc<str>,
     pub name: String,
     pub comment: String,
-    pub account: String,
+    pub account: Arc<str>,
     /// The BABYSIT_* variables of its request.
     pub env: Arc<[(String, String)]>,
     /// Of its present incarnation: a requeue resets it (slurm-facts.md section 6 iii).
@@ -118,6 +118,8 @@ pub struct Job {
     pub(super) outcome: (EndWord, Cow<'static, str>),
     /// How often it was changed, or taken to be.
     pub(super) mark: u32,
+    /// Jobs of one kind ask the same of the scheduler; those of two may.
+    pub(super) kind: u32,
 }
 
 impl Job {
@@ -153,12 +155,19 @@ impl Job {
     }
 
     /// A line of squeue, but for the priority. `line` is an empty one, some job's that is gone, or the
-    /// same job's from an earlier look: then what a job never changes is in it already.
-    pub(super) fn show(&self, line: &mut QueueJob, qos: &str, partition: &str, node: &str) {
+    /// same job's from an earlier look: then what a job never changes is in it already. `qos`: `None`
+    /// where the line has it.
+    pub(super) fn show(
+        &self,
+        line: &mut QueueJob,
+        qos: Option<Arc<str>>,
+        partition: &Arc<str>,
+        node: &str,
+    ) {
         if line.id != self.id || line.user.is_empty() {
             line.id = self.id;
             line.uid = self.uid;
-            share(&mut line.user, &self.user);
+            line.user = Arc::clone(&self.user);
             line.gpus = Some(self.gpus());
             line.asked.clone_from(&self.ask.gpus);
             line.cpus = Some(self.ask.cpus);
@@ -174,9 +183,11 @@ impl Job {
             (None, Phase::Over, Some(stay)) => JobState::Over(stay.end),
             (None, Phase::Pending | Phase::Over, _) => JobState::Pending,
         };
-        share(&mut line.qos, qos);
-        share(&mut line.partition, partition);
-        share(&mut line.account, &self.account);
+        if let Some(qos) = qos {
+            line.qos = qos;
+        }
+        line.partition.clone_from(partition);
+        line.account.clone_from(&self.account);
         line.submitted = Some(self.submitted);
         line.started = self.started().or(over.and_then(|stay| stay.started));
         line.ends = match over {

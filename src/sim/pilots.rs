@@ -26,6 +26,8 @@ pub(super) struct Pilots {
     offer: Option<Offer>,
     /// By shard, with growing numbers.
     claims: BTreeMap<ShardId, Vec<Claim>>,
+    /// How many there are.
+    count: u64,
     seats: Vec<Seat>,
 }
 
@@ -120,6 +122,7 @@ impl Pilots {
             returned: false,
         };
         seat.made += 1;
+        self.count += 1;
         self.claims.entry(shard.clone()).or_default().push(claim);
         Some(shard)
     }
@@ -150,6 +153,11 @@ impl Rows {
     pub fn claims_of(&self, shard: &ShardId, from: u32) -> &[Claim] {
         let all = self.pilots.claims.get(shard).map_or(&[][..], Vec::as_slice);
         all.get(all.partition_point(|claim| claim.fence < from)..).unwrap_or_default()
+    }
+
+    /// Grows with every claim.
+    pub fn count_of_claims(&self) -> u64 {
+        self.pilots.count
     }
 
     /// Every claim there ever was.

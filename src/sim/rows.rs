@@ -101,32 +101,37 @@ impl Rows {
 
     /// Distinct finished rows as somebody sees them who looks at that moment.
     pub fn rows_at(&self, index: usize, at: Time) -> u32 {
-        let Some(table) = self.tables.get(index) else { return 0 };
+        self.look(index, at).0
+    }
+
+    /// The same, and until when neither they nor claims on them change, if no run begins or ends
+    /// meanwhile.
+    pub fn look(&self, index: usize, at: Time) -> (u32, Time) {
+        let Some(table) = self.tables.get(index) else { return (0, Time(i64::MAX)) };
         let seen = at - table.late;
-        let kept = match table.done.last() {
+        let mut rows = match table.done.last() {
             Some(last) if *last > seen => table.done.partition_point(|at| *at <= seen),
             _ => table.done.len(),
         };
-        let live = self.live.iter().filter(|run| run.table == index);
-        let most = live.map(|run| match table.finished(run, seen) {
-            0 => 0,
-            some => run.from + some,
-        });
-        most.max().unwrap_or(0).max(kept) as u32
-    }
-
-    /// Before this moment `rows_at` says what it says at `at`, if no run begins or ends meanwhile.
-    pub fn same_until(&self, index: usize, at: Time) -> Time {
-        let never = Time(i64::MAX);
-        let Some(table) = self.tables.get(index) else { return never };
-        let seen = at - table.late;
-        let done = table.done.get(table.done.partition_point(|done| *done <= seen)).copied();
-        let live = self.live.iter().filter(|run| run.table == index);
-        let next = live.filter_map(|run| {
-            let n = table.finished(run, seen) + 1;
-            (n <= run.most).then(|| run.started + Secs(table.due(run, n)))
-        });
-        next.chain(done).min().map_or(never, |next| next + table.late)
+        let mut next = table.done.get(rows).copied();
+        let mut then = |moment: Time| next = Some(next.map_or(moment, |next| next.min(moment)));
+        for run in self.live.iter().filter(|run| run.table == index) {
+            let finished = table.finished(run, seen);
+            if finished > 0 {
+                rows = rows.max(run.from + finished);
+            }
+            if finished < run.most {
+                then(run.started + Secs(table.due(run, finished + 1)));
+            }
+        }
+        for worker in self.workers.iter().filter(|worker| worker.table == index) {
+            let start = if worker.first { table.start_cost } else { Secs(0) };
+            if let Some(time) = worker.time(table) {
+                // Claims are seen at once.
+                then(worker.since + start + time - table.late);
+            }
+        }
+        (rows as u32, next.map_or(Time(i64::MAX), |next| next + table.late))
     }
 
     /// What the ledger sums up to at that moment: every row that was done, twice done twice.

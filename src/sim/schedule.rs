@@ -108,8 +108,11 @@ impl<W: Work> Cluster<W> {
     }
 
     /// Nothing that a verdict goes by tells these two apart.
-    fn ask_the_same(&self, one: usize, other: usize) -> bool {
+    pub(super) fn ask_the_same(&self, one: usize, other: usize) -> bool {
         let Some((a, b)) = self.jobs.get(one).zip(self.jobs.get(other)) else { return false };
+        if a.kind == b.kind && a.kind > 0 {
+            return true;
+        }
         (a.qos, a.partition, a.wanted) == (b.qos, b.partition, b.wanted)
             && a.or_qos == b.or_qos
             && a.ask == b.ask
@@ -147,15 +150,18 @@ impl<W: Work> Cluster<W> {
 
     /// A node that a job of this QOS and partition may get to.
     pub(super) fn leads_to(&self, qos: usize, partition: usize, host: &SimNode) -> bool {
-        let own = self.qos.get(qos).and_then(|qos| qos.nodes_of.as_ref());
-        own.or(self.partitions.get(partition)).is_some_and(|p| host.partitions.contains(p))
+        let own = self.qos.get(qos).and_then(|qos| qos.nodes_of.as_deref());
+        let partition = own.or(self.partitions.get(partition).map(|p| &**p));
+        partition.is_some_and(|p| host.partitions.iter().any(|of| *of == *p))
     }
 
     /// Which of a list of QOS the job runs in; the others it may get after a requeue.
     fn settle_qos(&mut self, place: usize, qos: usize) {
+        let kind = self.new_kind();
         let Some(job) = self.jobs.get_mut(place) else { return };
         if let Some(other) = job.or_qos.iter_mut().find(|other| **other == qos) {
             *other = std::mem::replace(&mut job.qos, qos);
+            job.kind = kind;
         }
     }
 
@@ -228,7 +234,9 @@ impl<W: Work> Cluster<W> {
         for place in self.running_on(node) {
             let other = self.jobs.get(place)?;
             let qos = self.qos.get(other.qos)?;
-            if let Some(started) = other.started().filter(|_| preempts.contains(&qos.name)) {
+            if let Some(started) =
+                other.started().filter(|_| preempts.iter().any(|p| *p == *qos.name))
+            {
                 pool.push((Reverse(started), Reverse(place)));
             }
         }

@@ -30,7 +30,7 @@ impl Sheet {
     /// The lines of these jobs, by id; `write` makes all of one but its priority.
     pub fn renew<'a>(
         &mut self,
-        jobs: impl Iterator<Item = &'a Job> + Clone,
+        jobs: impl Iterator<Item = &'a Job>,
         write: impl Fn(&Job, &mut QueueJob),
         priority: impl Fn(&Job) -> u64,
     ) -> Vec<QueueJob> {
@@ -39,8 +39,14 @@ impl Sheet {
             self.shown.clear();
             lines.clear();
         }
-        self.forget_those_gone(&mut lines, jobs.clone().map(|job| job.id));
+        let mut count = 0;
         for (at, job) in jobs.enumerate() {
+            count = at + 1;
+            // Both go by id: what stands before this one is gone.
+            while self.shown.get(at).is_some_and(|(id, _)| *id < job.id) {
+                self.shown.remove(at);
+                self.spare.push(lines.remove(at));
+            }
             let mark = (job.id, job.mark);
             let shown = self.shown.get(at).copied();
             // Whoever is new came last.
@@ -57,29 +63,10 @@ impl Sheet {
             }
             line.priority = Some(priority(job));
         }
+        self.shown.truncate(count);
+        self.spare.extend(lines.drain(count..));
         self.given = lines.as_ptr().addr();
         lines
-    }
-
-    fn forget_those_gone(
-        &mut self,
-        lines: &mut Vec<QueueJob>,
-        there: impl Iterator<Item = JobId> + Clone,
-    ) {
-        let is_gone = || {
-            let mut there = there.clone().peekable();
-            move |id: JobId| {
-                while there.next_if(|other| *other < id).is_some() {}
-                there.peek() != Some(&id)
-            }
-        };
-        let mut gone = is_gone();
-        if !self.shown.iter().any(|(id, _)| gone(*id)) {
-            return;
-        }
-        let (mut gone, mut too) = (is_gone(), is_gone());
-        self.shown.retain(|(id, _)| !gone(*id));
-        self.spare.extend(lines.extract_if(.., |line| too(line.id)));
     }
 }
 

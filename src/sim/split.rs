@@ -4,6 +4,8 @@
 use super::rows::Rows;
 use super::table::Table;
 use super::work::{Run, Start};
+use std::sync::Arc;
+
 use crate::model::id::JobId;
 use crate::model::rows::{Claimant, RowClaim, RowClaims, RowsBy};
 use crate::model::units::{Secs, Time};
@@ -12,14 +14,50 @@ use crate::model::units::{Secs, Time};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shared {
     pub rows: Vec<Holder>,
+    /// The same as whoever reads the claims finds it.
+    claims: RowClaims,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Holder {
     Nobody,
-    Begun(String),
-    /// By this worker; nobody's name for what was there at the beginning.
-    Done(String),
+    Begun(Arc<str>),
+    /// There before anybody claimed anything, or done by a worker.
+    Done {
+        worked: bool,
+    },
+}
+
+impl Shared {
+    fn begin(&mut self, row: usize, claimant: &Arc<str>) {
+        let Some(holder) = self.rows.get_mut(row) else { return };
+        *holder = Holder::Begun(Arc::clone(claimant));
+        let begun = &mut self.claims.begun;
+        let at = begun.partition_point(|claim| (claim.row as usize) < row);
+        begun.insert(at, RowClaim { row: row as u32, claimant: Arc::clone(claimant) });
+    }
+
+    /// False: it is not this claimant's.
+    fn has(&self, row: usize, claimant: &str) -> bool {
+        matches!(self.rows.get(row), Some(Holder::Begun(by)) if **by == *claimant)
+    }
+
+    fn leave(&mut self, row: usize, to: Holder) {
+        if let Some(holder) = self.rows.get_mut(row) {
+            *holder = to;
+        }
+        self.claims.begun.retain(|claim| claim.row as usize != row);
+    }
+
+    fn finish(&mut self, row: usize, worker: &Arc<str>) {
+        self.leave(row, Holder::Done { worked: true });
+        self.claims.done += 1;
+        let by = &mut self.claims.by;
+        match by.binary_search_by(|by| by.worker.cmp(worker)) {
+            Ok(at) => by[at].rows += 1,
+            Err(at) => by.insert(at, RowsBy { worker: Arc::clone(worker), rows: 1 }),
+        }
+    }
 }
 
 /// A job at work on a shared table.
@@ -27,8 +65,8 @@ pub(super) enum Holder {
 pub(super) struct Worker {
     pub job: JobId,
     pub table: usize,
-    pub claimant: String,
-    pub name: String,
+    pub claimant: Arc<str>,
+    pub name: Arc<str>,
     pub row: Option<usize>,
     /// When it took the row, the job's start included for its first one.
     pub since: Time,
@@ -40,18 +78,30 @@ impl Table {
     /// Its rows are shared by all jobs that work on it.
     pub fn shared(mut self) -> Table {
         let done = self.done.len();
-        let of = |row| if row < done { Holder::Done(String::new()) } else { Holder::Nobody };
-        self.shared = Some(Shared { rows: (0..self.total()).map(of).collect() });
+        let of = |row| if row < done { Holder::Done { worked: false } } else { Holder::Nobody };
+        let rows = (0..self.total()).map(of).collect();
+        self.shared = Some(Shared { rows, claims: RowClaims::default() });
         self
     }
 
     /// Takes the first free row: its number and how long it takes.
-    pub(super) fn take(&mut self, claimant: &str, slow: f64) -> Option<(usize, Secs)> {
+    pub(super) fn take(&mut self, claimant: &Arc<str>, slow: f64) -> Option<(usize, Secs)> {
         let shared = self.shared.as_mut()?;
         let row = shared.rows.iter().position(|holder| *holder == Holder::Nobody)?;
-        *shared.rows.get_mut(row)? = Holder::Begun(claimant.to_owned());
+        shared.begin(row, claimant);
+        Some((row, self.time_of(row, slow)))
+    }
+
+    fn time_of(&self, row: usize, slow: f64) -> Secs {
         let time = self.row_time(row);
-        Some((row, if slow == 1.0 { time } else { Secs((time.0 as f64 * slow).ceil() as i64) }))
+        if slow == 1.0 { time } else { Secs((time.0 as f64 * slow).ceil() as i64) }
+    }
+}
+
+impl Worker {
+    /// What the row that it has takes.
+    pub(super) fn time(&self, table: &Table) -> Option<Secs> {
+        Some(table.time_of(self.row?, self.slow))
     }
 }
 
@@ -68,16 +118,13 @@ impl Rows {
     pub(super) fn next_row(&mut self, job: JobId, at: Time) -> Option<Secs> {
         let worker = self.workers.iter_mut().find(|worker| worker.job == job)?;
         let table = self.tables.get_mut(worker.table)?;
-        if let (Some(row), Some(shared)) = (worker.row.take(), table.shared.as_mut())
-            && let Some(holder) = shared.rows.get_mut(row)
-        {
-            // Given back in between, and done by another too.
-            let twice = *holder != Holder::Begun(worker.claimant.clone());
-            if twice {
-                table.redone += 1;
-            } else {
-                *holder = Holder::Done(worker.name.clone());
+        if let (Some(row), Some(shared)) = (worker.row.take(), table.shared.as_mut()) {
+            if shared.has(row, &worker.claimant) {
+                shared.finish(row, &worker.name);
                 table.done.push(at);
+            } else {
+                // Given back in between, and done by another too.
+                table.redone += 1;
             }
         }
         let (row, time) = table.take(&worker.claimant, worker.slow)?;
@@ -88,8 +135,9 @@ impl Rows {
     /// A job begins with the first row that nobody has; without one it leaves at once.
     pub(super) fn work_on(&mut self, index: usize, start: &Start<'_>, slow: f64) -> Run {
         let var = |name: &str| start.var(name).unwrap_or_default();
-        let claimant = format!("{} {}", var("BABYSIT_ROW_CLAIMANT"), start.job);
-        let name = Claimant::read(&claimant).map_or_else(|| start.name.to_owned(), |c| c.worker());
+        let claimant: Arc<str> = format!("{} {}", var("BABYSIT_ROW_CLAIMANT"), start.job).into();
+        let name =
+            Claimant::read(&claimant).map_or_else(|| start.name.into(), |c| c.worker().into());
         let Some(table) = self.tables.get_mut(index) else { return Run::completes(Secs(0)) };
         let taken = table.take(&claimant, slow);
         let time = taken.map_or(Secs(0), |(_, time)| time);
@@ -119,37 +167,14 @@ impl Rows {
 
     /// What the claims of a shared table say; `None` of any other.
     pub fn claims(&self, index: usize) -> Option<RowClaims> {
-        let shared = self.tables.get(index)?.shared.as_ref()?;
-        let mut claims = RowClaims::default();
-        for (row, holder) in (0u32..).zip(&shared.rows) {
-            match holder {
-                Holder::Nobody => {}
-                Holder::Begun(claimant) => {
-                    claims.begun.push(RowClaim { row, claimant: claimant.clone() });
-                }
-                // There before anybody claimed anything.
-                Holder::Done(worker) if worker.is_empty() => {}
-                Holder::Done(worker) => {
-                    claims.done += 1;
-                    match claims.by.iter_mut().find(|by| by.worker == *worker) {
-                        Some(by) => by.rows += 1,
-                        None => claims.by.push(RowsBy { worker: worker.clone(), rows: 1 }),
-                    }
-                }
-            }
-        }
-        claims.by.sort_by(|a, b| a.worker.cmp(&b.worker));
-        Some(claims)
+        Some(self.tables.get(index)?.shared.as_ref()?.claims.clone())
     }
 
     /// Gives a row back, if it is still this claimant's.
     pub fn free_row(&mut self, index: usize, row: u32, claimant: &str) {
         let shared = self.tables.get_mut(index).and_then(|table| table.shared.as_mut());
-        let holder = shared.and_then(|shared| shared.rows.get_mut(row as usize));
-        if let Some(holder @ Holder::Begun(_)) = holder
-            && *holder == Holder::Begun(claimant.to_owned())
-        {
-            *holder = Holder::Nobody;
+        if let Some(shared) = shared.filter(|shared| shared.has(row as usize, claimant)) {
+            shared.leave(row as usize, Holder::Nobody);
         }
     }
 
@@ -158,9 +183,9 @@ impl Rows {
         let Some(table) = self.tables.get(index) else { return 0 };
         let rows: Vec<usize> = match &table.shared {
             Some(shared) => {
-                let named =
-                    |holder: &Holder| matches!(holder, Holder::Done(name) if !name.is_empty());
-                (0..).zip(&shared.rows).filter(|(_, h)| named(h)).map(|(row, _)| row).collect()
+                let worked =
+                    |(_, holder): &(usize, &Holder)| **holder == Holder::Done { worked: true };
+                (0..).zip(&shared.rows).filter(worked).map(|(row, _)| row).collect()
             }
             None => (before as usize..table.done.len()).collect(),
         };

@@ -115,5 +115,6 @@ impl Troubles {
 /// As Slurm writes moments into a job's output.
 pub(super) fn stamp(at: Time) -> String {
     let moment = DateTime::from_timestamp(at.0, 0);
-    moment.map_or_else(|| at.0.to_string(), |m| m.format("%Y-%m-%dT%H:%M:%S").to_string())
+    // Of a whole second it is written as Slurm does.
+    moment.map_or_else(|| at.0.to_string(), |m| format!("{:?}", m.naive_utc()))
 }

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::engine::{Outcome as TickOutcome, Report};
 use crate::model::observation::{Cluster as Seen, Measured};
-use crate::model::policy::OwnShare;
 use crate::model::request::Submitted;
 use crate::model::state::ShardRecord;
 use crate::model::units::{Secs, Time};
 use crate::planning::apply;
 use crate::planning::event::{Event as Happened, What};
+use crate::planning::pilots;
 use crate::planning::plan::{Action, Purpose};
 use crate::planning::quiet::{self, Rest};
 use crate::planning::submit::{self, Moment, Way};
@@ -98,10 +98,7 @@ fn go_through(
         take_up(setting, &mut world)?;
     }
     let mut quiet = Quiet::new(&mut world);
-    // Nor with helpers: whether one is wanted depends on every row that is finished. Nor with pilots,
-    // whose offer does.
-    let steady = !method.split && !method.pilots;
-    let leave_out = leave_out && setting.probe_fails <= 0.0 && steady;
+    let leave_out = leave_out && setting.probe_fails <= 0.0;
     let ended = loop {
         // With ten thousand shards a campaign takes seconds, and somebody waits for it to stop.
         if stop.load(Ordering::Relaxed) {
@@ -152,8 +149,10 @@ struct Quiet {
     same_until: Vec<Time>,
     /// The count of changes of our jobs, as the last cycle saw them. What is decided about shards that
     /// are all with Slurm depends on their own jobs, and on how much of own others have or wait for,
-    /// where its room is asked for. Nodes only matter to what is submitted.
+    /// where its room or our share of it is asked for. Nodes only matter to what is submitted.
     changes: u64,
+    /// The count of claims that pilots had made by then.
+    claims: u64,
     /// When it was, where it left nothing that needs another one; and what it left, once asked.
     since: Option<Time>,
     rest: Option<Rest>,
@@ -162,19 +161,12 @@ struct Quiet {
 impl Quiet {
     fn new(world: &mut World) -> Quiet {
         let me = world.cluster.uid_of(ME);
-        Quiet { me, same_until: Vec::new(), changes: 0, since: None, rest: None }
-    }
-
-    /// Where our share of own is what others leave on average, each of their jobs counts.
-    fn count(&self, world: &World) -> u64 {
-        match world.policy.rules.lanes.own_share {
-            OwnShare::Average => world.cluster.changes_of_jobs(),
-            OwnShare::All | OwnShare::Gpus(_) => world.cluster.changes_of(self.me),
-        }
+        Quiet { me, same_until: Vec::new(), changes: 0, claims: 0, since: None, rest: None }
     }
 
     fn before(&mut self, world: &World) {
-        self.changes = self.count(world);
+        self.changes = world.cluster.changes_of(self.me);
+        self.claims = world.cluster.work.count_of_claims();
         (self.since, self.rest) = (None, None);
     }
 
@@ -195,13 +187,17 @@ impl Quiet {
             && report.plan.actions.iter().all(knows)
             && !report.events.iter().any(failed)
         {
-            self.changes = self.count(world);
+            self.changes = world.cluster.changes_of(self.me);
         }
-        self.since = Some(world.now());
+        // A claim that could not be booked yet is looked at in every cycle.
+        let claims = report.seen.as_ref().and_then(|seen| seen.claims.as_ref()?.as_ref().ok());
+        let booked = |claims| pilots::claimed(&world.policy, &world.state, claims).is_empty();
+        self.since = claims.is_none_or(booked).then(|| world.now());
     }
 
     fn is_it(&mut self, world: &mut World) -> bool {
-        if self.changes != self.count(world) {
+        let claims = world.cluster.work.count_of_claims();
+        if self.changes != world.cluster.changes_of(self.me) || self.claims != claims {
             return false;
         }
         // The state is as that cycle left it; only now does anybody ask.
@@ -223,8 +219,9 @@ impl Quiet {
             if now < *until {
                 return None;
             }
-            *until = table.map_or(now, |table| cluster.work.same_until(table, now));
-            Some(Ok(read_at(&cluster.work, *table, shard, now)))
+            let (measured, same_until) = read_at(&cluster.work, *table, shard, now);
+            *until = same_until;
+            Some(Ok(measured))
         };
         quiet::stays_at_rest(policy, state, rest, others, read, now)
     }
@@ -393,8 +390,7 @@ mod tests {
     #[test]
     fn leaving_out_quiet_cycles_changes_nothing() {
         for scenario in Scenario::ALL {
-            // The others leave none out.
-            for method in METHODS.into_iter().filter(|method| !method.split && !method.pilots) {
+            for method in METHODS {
                 for (seed, setting) in (1..).zip(settings(&scenario)) {
                     let run = |leave_out| {
                         let never = AtomicBool::new(false);

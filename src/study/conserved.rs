@@ -70,7 +70,7 @@ pub fn check(
         worked += took * i64::from(work.gpus);
         lost += rows.lost(index);
     }
-    let ours = |job: &Job| job.user == ME;
+    let ours = |job: &Job| *job.user == *ME;
     if !ended {
         // What still runs is charged at its end; what ended was charged once at most.
         let ran = world.cluster.gpu_seconds(ours);

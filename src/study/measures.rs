@@ -34,7 +34,7 @@ const HOUR: f64 = 3600.0;
 
 pub fn measure(setting: &Setting, world: &World, path: &Path) -> Measures {
     let cluster = &world.cluster;
-    let ours = || cluster.history().iter().filter(|job| job.user == ME);
+    let ours = || cluster.history().iter().filter(|job| *job.user == *ME);
     let rows = &cluster.work;
     let index = |n: usize| rows.index_of_shard(&setting.work.get(n)?.id);
     let shards = 0..setting.work.len();
@@ -47,7 +47,7 @@ pub fn measure(setting: &Setting, world: &World, path: &Path) -> Measures {
     let waits: Vec<f64> = cluster
         .history()
         .iter()
-        .filter(|job| job.user == VISITOR && job.submitted < end)
+        .filter(|job| *job.user == *VISITOR && job.submitted < end)
         .map(|job| first_start(job).unwrap_or(end).min(end).since(job.submitted).as_f64() / HOUR)
         .collect();
     let mean = |sum: f64, n: usize| if n == 0 { 0.0 } else { sum / n as f64 };
@@ -90,8 +90,8 @@ fn idle(
     }
     for job in world.cluster.history() {
         for (from, to, gpus) in world.cluster.runs_of(job) {
-            if job.user == ME || job.user == VISITOR {
-                let waits = if job.user == ME { -i64::from(gpus) } else { 0 };
+            if *job.user == *ME || *job.user == *VISITOR {
+                let waits = if *job.user == *ME { -i64::from(gpus) } else { 0 };
                 changes.push((from, -i64::from(gpus), waits));
                 changes.push((to, i64::from(gpus), -waits));
             }

@@ -174,7 +174,7 @@ fn runs(setting: &Setting, world: &World) -> Vec<Run> {
         of_run.extend(shard.map(|shard| (claim.at, shard)));
     }
     let mut runs = Vec::new();
-    for job in world.cluster.history().iter().filter(|job| job.user == ME) {
+    for job in world.cluster.history().iter().filter(|job| *job.user == *ME) {
         let shard = setting.work.iter().position(|work| {
             let id = &work.id;
             let named = |end| job.name.contains(&format!(".{}.{}{end}", id.family, id.shard));
@@ -186,7 +186,7 @@ fn runs(setting: &Setting, world: &World) -> Vec<Run> {
         let helper = job.name.split_once('~').and_then(number);
         for (run, stay) in (0..).zip(&job.stays) {
             let Some(started) = stay.started else { continue };
-            let lane = if stay.qos == Lane::Own.word() { Lane::Own } else { Lane::Extra };
+            let lane = if *stay.qos == *Lane::Own.word() { Lane::Own } else { Lane::Extra };
             let mut turns = turns.remove(&(job.id, run)).unwrap_or_else(|| vec![(started, shard)]);
             turns.sort_unstable();
             let mut to = (hours(stay.ended), stay.end);

@@ -12,7 +12,6 @@ use crate::model::request::{Asked, Change, Request, Submitted};
 use crate::model::state::{ShardRecord, State};
 use crate::model::units::{Money, Secs, Time};
 use crate::planning::event::Event;
-use crate::planning::own_share;
 use crate::planning::pilots::{Choice, choices};
 use crate::planning::plan::{FreeRows, Plan};
 use crate::progress::Progress;
@@ -84,7 +83,6 @@ impl World {
     pub(super) fn leave_out(&mut self) {
         self.seed = self.seed.wrapping_add(1);
         let now = self.now();
-        own_share::note(&mut self.state, now);
         if let Some(tick) = &mut self.state.last_tick {
             (tick.at, tick.last_ok) = (now, Some(now));
         }
@@ -175,15 +173,16 @@ impl Checkpoint for Memory<'_, '_> {
 
     fn claims(&mut self, state: &State, _: Time) -> Seen<Claims> {
         let cluster = self.cluster.borrow();
+        // No simulated pilot gives back what it claimed: those that are booked tell nothing new.
         let news = |record: &ShardRecord| {
-            cluster.work.claims_of(&record.id, record.claims).iter().cloned()
+            cluster.work.claims_of(&record.id, record.claims.saturating_add(1)).iter().cloned()
         };
         let claims = state.shards.iter().flat_map(news).collect();
         Ok(Claims { claims, bad: Vec::new() })
     }
 
-    fn offer(&mut self, _: &State, offer: &Offer, _: Time) {
-        self.cluster.borrow_mut().work.offer(offer.clone());
+    fn offer(&mut self, _: &State, offer: Offer, _: Time) {
+        self.cluster.borrow_mut().work.offer(offer);
     }
 }
 
@@ -248,7 +247,7 @@ impl Progress for Reader<'_, '_> {
                 Some((_, index)) => *index,
                 None => cluster.work.index_of_shard(&shard.id),
             };
-            Ok(read_at(&cluster.work, index, shard, cluster.now()))
+            Ok(read_at(&cluster.work, index, shard, cluster.now()).0)
         };
         shards.iter().map(read).collect()
     }
@@ -267,13 +266,18 @@ fn tail(rows: &Rows, job: JobId, lines: usize) -> Seen<Vec<String>> {
     Ok(log.iter().skip(log.len().saturating_sub(lines)).cloned().collect())
 }
 
-/// What the files of a shard say at that moment.
-pub(super) fn read_at(rows: &Rows, index: Option<usize>, shard: &Shard, now: Time) -> Measured {
+/// What the files of a shard say at that moment, and until when if no job begins or ends.
+pub(super) fn read_at(
+    rows: &Rows,
+    index: Option<usize>,
+    shard: &Shard,
+    now: Time,
+) -> (Measured, Time) {
     let ledger = matches!(shard.cost, Some(CostIn::Jsonl { .. }));
-    let done = index.map_or(0, |index| rows.rows_at(index, now));
+    let (done, until) = index.map_or((0, now), |index| rows.look(index, now));
     let spent = || index.map_or(Money::ZERO, |index| rows.spent_on(index, done));
-    let claims = shard.split.as_ref().and_then(|_| rows.claims(index?));
-    Measured { rows: done, spent: ledger.then(spent), bad_lines: 0, claims }
+    let claims = shard.split.as_ref().and_then(|_| rows.claims(index?)).map(Box::new);
+    (Measured { rows: done, spent: ledger.then(spent), bad_lines: 0, claims }, until)
 }
 
 /// Progress as a copy of the simulated programs made it by some moment.
@@ -286,7 +290,7 @@ impl Progress for Shards {
     fn measure(&mut self, shards: &[&Shard], _: u64) -> Vec<Seen<Measured>> {
         let read = |shard: &&Shard| {
             let index = self.rows.index_of_shard(&shard.id);
-            Ok(read_at(&self.rows, index, shard, self.now))
+            Ok(read_at(&self.rows, index, shard, self.now).0)
         };
         shards.iter().map(read).collect()
     }

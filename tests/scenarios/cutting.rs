@@ -189,8 +189,8 @@ impl Checkpoint for Disk<'_> {
         Ok(Claims { claims: self.claims.iter().filter(news).cloned().collect(), bad: Vec::new() })
     }
 
-    fn offer(&mut self, _: &State, offer: &Offer, _: Time) {
+    fn offer(&mut self, _: &State, offer: Offer, _: Time) {
         self.fuse.burn();
-        *self.offered = Some(offer.clone());
+        *self.offered = Some(offer);
     }
 }

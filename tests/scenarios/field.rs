@@ -71,7 +71,8 @@ fn f2_two_stay_parked_so_that_own_turnover_is_ours() {
     assert_eq!(story.pending_in("extra").len(), 5);
 
     // Another session's job ends: the freed own GPU goes to a parked job, without any tick.
-    let bobs = story.world.cluster.history().iter().find(|job| job.user == "bob").map(|job| job.id);
+    let bobs =
+        story.world.cluster.history().iter().find(|job| *job.user == *"bob").map(|job| job.id);
     story.world.cluster.finish(bobs.expect("bob's job"), EndWord::Completed, "0:0").expect("ends");
     story.world.advance(Secs(10));
     assert_eq!(story.running_in("own").len(), 5);
@@ -123,7 +124,8 @@ fn f3_among_the_parked_the_longest_starts_first_though_slurm_prefers_the_oldest(
     story.world.state.shards[0].pace = pace(1);
     story.world.state.shards[1].pace = pace(2);
     story.after(Secs(600));
-    let bobs = story.world.cluster.history().iter().find(|job| job.user == "bob").map(|job| job.id);
+    let bobs =
+        story.world.cluster.history().iter().find(|job| *job.user == *"bob").map(|job| job.id);
     story.world.cluster.finish(bobs.expect("bob's job"), EndWord::Completed, "0:0").expect("ends");
     story.world.advance(Secs(10));
     assert_eq!(story.running_in("own"), ids(younger));

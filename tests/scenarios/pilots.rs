@@ -67,7 +67,7 @@ fn adds_up(world: &World) {
         assert_eq!(rows.redone(index), 0, "{}: rows done twice", shard.id);
         assert_eq!(rows.rows_at(index, world.now()), shard.rows, "{}", shard.id);
     }
-    let ran = world.cluster.gpu_seconds(|job| job.user == "alice").0;
+    let ran = world.cluster.gpu_seconds(|job| *job.user == *"alice").0;
     let records = world.state.shards.iter().chain(&world.state.orphans);
     let charged: u64 = records.flat_map(|r| &r.charges).map(|charge| charge.gpu_seconds.0).sum();
     assert_eq!(charged, ran, "charged, and run");
@@ -187,7 +187,7 @@ fn the_pilots_of_a_lost_state_are_taken_up_with_their_claims() {
     world.tick();
     after(&mut world, Secs(60));
     let (before, lost) = (claimed(&world), world.state.instance.clone());
-    let runs_already = world.cluster.gpu_seconds(|job| job.user == "alice");
+    let runs_already = world.cluster.gpu_seconds(|job| *job.user == *"alice");
     world.state = State::new(&world.policy.project, "anew");
     let mut disk = world.state.clone();
     let taken = cycle(&mut world, &mut disk, &Trouble::default(), |hands, state| {

@@ -91,7 +91,8 @@ fn out_of_memory_on_the_top_tier_is_held() {
     story.after(Secs(60));
     assert_eq!(story.record("a/s0").min_tier, Some(3));
     assert_eq!(story.reserved("a/s0"), "Q 1/2", "for the larger tier as for any other");
-    let bob = story.world.cluster.history().iter().find(|job| job.user == "bob").map(|job| job.id);
+    let bob =
+        story.world.cluster.history().iter().find(|job| *job.user == *"bob").map(|job| job.id);
     story.ends(bob.expect("bob's job"));
     story.after(Secs(60));
     story.after(Secs(60));

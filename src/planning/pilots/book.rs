@@ -30,6 +30,7 @@ use super::super::event::{Event, What};
 use super::super::measure::rows_left;
 use super::super::past::Past;
 use super::super::plan::Target;
+use super::super::quick::QuickMap;
 use super::super::roster::Roster;
 use super::strays::{is_wanted, strays};
 use super::{group, next_fence};
@@ -134,7 +135,7 @@ fn refuse(
 }
 
 /// Which record holds a job; the shards that shards.toml no longer names come after the others.
-pub(super) fn holders(state: &State) -> HashMap<JobId, usize> {
+pub(super) fn holders(state: &State) -> QuickMap<JobId, usize> {
     let all = state.shards.iter().chain(&state.orphans).enumerate();
     all.filter_map(|(i, record)| Some((record.live()?.job, i))).collect()
 }
@@ -149,7 +150,7 @@ struct Desk<'d> {
     orphans: &'d mut Vec<ShardRecord>,
     labs: &'d mut BTreeMap<String, LabRecord>,
     instance: &'d str,
-    holders: HashMap<JobId, usize>,
+    holders: QuickMap<JobId, usize>,
     now: Time,
 }
 

@@ -21,9 +21,14 @@ pub(super) fn of(
     events: &mut Vec<Event>,
 ) -> Vec<Target> {
     let Slot::Live(live) = &mut record.slot else { return Vec::new() };
+    let ours = roster.of(shard);
+    // Its own, and no other, now as before: nearly all.
+    if live.twins.is_empty() && matches!(ours, [own] if own.job.id == live.job) {
+        return Vec::new();
+    }
     let before = mem::take(&mut live.twins);
     let mut cancel = Vec::new();
-    for ours in roster.of(shard) {
+    for ours in ours {
         // By its token the very job that the record means, under an id that it did not expect.
         let same = live.submitted.is_none() && ours.job.comment == live.attempt.token.comment;
         if ours.job.id == live.job || same || ours.job.state.is_over() {

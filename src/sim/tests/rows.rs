@@ -129,29 +129,38 @@ fn running(cluster: &Cluster) -> usize {
 }
 
 #[test]
-fn rows_stay_what_they_are_until_the_moment_that_is_named() {
-    for (late, slower) in [(0, 1.0), (90, 1.0), (0, 1.7), (45, 2.3)] {
+fn rows_and_claims_stay_what_they_are_until_the_moment_that_is_named() {
+    let settings = [(0, 1.0), (90, 1.0), (0, 1.7), (45, 2.3)];
+    for (shared, (late, slower)) in settings.map(|s| [(false, s), (true, s)]).concat() {
         let mut cluster = pair();
         let times = [300, 20, 61, 900, 7].map(Secs);
         let table = Table::of(times).start_cost(Secs(100)).late(Secs(late));
-        let index = cluster.work.add("f.s0", table.slower_on("rtx4090", slower));
+        let table = table.slower_on("rtx4090", slower);
+        let index = cluster.work.add("f.s0", if shared { table.shared() } else { table });
         submit(&mut cluster, &request("f.s0.a1", "own", "gpu:1"));
         cluster.advance(5);
+        if shared {
+            submit(&mut cluster, &request("f.s0.a2", "own", "gpu:1"));
+            cluster.advance(5);
+        }
+        let told = |cluster: &Cluster| {
+            (cluster.work.rows_at(index, cluster.now()), cluster.work.claims(index))
+        };
         let mut changes = 0;
-        let mut named = cluster.work.same_until(index, cluster.now());
+        let mut named = cluster.work.look(index, cluster.now()).1;
         for _ in 0..4000 {
-            let (before, runs) = (cluster.work.rows_at(index, cluster.now()), running(&cluster));
+            let (before, runs) = (told(&cluster), running(&cluster));
             cluster.advance(1);
-            let now = cluster.now();
-            let grew = cluster.work.rows_at(index, now) != before;
+            let (now, after) = (cluster.now(), told(&cluster));
             if runs == running(&cluster) {
-                assert_eq!(grew, now == named, "late {late}, slower {slower}, {now:?}");
+                let what = format!("shared {shared}, late {late}, slower {slower}, {now:?}");
+                assert_eq!(after != before, now == named, "{what}");
             }
-            changes += u32::from(grew);
+            changes += after.0 - before.0;
             if now >= named || runs != running(&cluster) {
-                named = cluster.work.same_until(index, now);
+                named = cluster.work.look(index, now).1;
             }
         }
-        assert_eq!(changes, 5, "late {late}, slower {slower}");
+        assert_eq!(changes, 5, "shared {shared}, late {late}, slower {slower}");
     }
 }

@@ -1,5 +1,7 @@
 //! The form of what a cycle saw, as recordings of cycles keep it.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use super::form::{Blank, Form, disk_struct, disk_words, fields, variant};
@@ -70,11 +72,11 @@ disk_struct!(DiskMeasured for Measured {
     rows: u32;
     spent: Option<Money>,
     bad_lines: u64,
-    claims: Option<RowClaims>
+    claims: Option<Box<RowClaims>>
 });
 disk_struct!(DiskRowClaims for RowClaims { ; begun: Vec<RowClaim>, done: u32, by: Vec<RowsBy> });
-disk_struct!(DiskRowClaim for RowClaim { row: u32, claimant: String; });
-disk_struct!(DiskRowsBy for RowsBy { worker: String, rows: u32; });
+disk_struct!(DiskRowClaim for RowClaim { row: u32, claimant: Arc<str>; });
+disk_struct!(DiskRowsBy for RowsBy { worker: Arc<str>, rows: u32; });
 disk_struct!(DiskGap for Gap { kind: GapKind, source: String, detail: String; });
 disk_words!(DiskGapKind for GapKind { NotFound, TimedOut, Failed, Unreadable, Off });
 
