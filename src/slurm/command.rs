@@ -25,7 +25,7 @@ const LAST_WAIT: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// The same where its output is read meanwhile: what is left to read when it ends is what it prints
 /// in this time. Each look costs a tenth of a millisecond of a processor that the command may need.
-const FOLLOW_EVERY: Duration = Duration::from_millis(8);
+const FOLLOW_EVERY: Duration = Duration::from_millis(4);
 /// Bytes read at once of an output that is followed.
 const PIECE: usize = 1 << 17;
 
