@@ -20,6 +20,7 @@
 
 mod accounts;
 mod ask;
+mod build;
 mod calendar;
 mod clock;
 mod cluster;

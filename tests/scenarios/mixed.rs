@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use babysit::engine::tick;
-use babysit::model::cluster::EndWord;
 use babysit::model::policy::{LaneMode, Policy, Shard};
 use babysit::model::split::Split;
 use babysit::model::state::ShardRecord;
@@ -15,7 +14,7 @@ use babysit::study::World;
 
 use crate::cutting::{Trouble, cycle};
 use crate::harness::{T0, lanes, plain, shard};
-use crate::pilots::{after, finish, let_go_on, of_pilots, pilot, world};
+use crate::pilots::{after, finish, let_go_on, mishap, of_pilots, pilot, world};
 
 fn split(id: &str, rows: u32, workers: u32) -> Shard {
     Shard { split: Some(Split { workers, claims: "/claims".into() }), ..shard(id, rows) }
@@ -137,15 +136,7 @@ fn pilots_and_helpers_outlast_cycles_that_are_cut_and_jobs_that_die() {
                 world.cluster.history().iter().filter(|j| j.is_running()).collect();
             let one =
                 running.get(rng.below(running.len().max(1) as u64) as usize).map(|job| job.id);
-            match (rng.below(12), one) {
-                (0, Some(job)) => {
-                    world.cluster.finish(job, EndWord::Failed, "1:0").expect("a job");
-                }
-                (1, Some(job)) => world.cluster.admin_cancels(job).expect("a job"),
-                (2, _) => world.cluster.node_down("n1").expect("a node"),
-                (3..=6, _) => world.cluster.node_up("n1").expect("a node"),
-                _ => {}
-            }
+            mishap(&mut world, rng.below(12), one);
             let steps = rng.chance(0.5).then(|| 1 + rng.below(9) as i64);
             let trouble = Trouble { seed: seed << 20 | step, steps, ..Trouble::default() };
             let mut disk = world.state.clone();

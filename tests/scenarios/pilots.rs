@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use babysit::engine::{reconcile, tick};
 use babysit::model::cluster::EndWord;
+use babysit::model::id::JobId;
 use babysit::model::policy::{Kin, Policy, Shard};
 use babysit::model::state::{Gate, ShardRecord, Slot, State};
 use babysit::model::units::Secs;
@@ -200,6 +201,17 @@ fn the_pilots_of_a_lost_state_are_taken_up_with_their_claims() {
     finish(&mut world);
 }
 
+/// By a throw of twelve: a job that runs dies, an admin cancels it, its node goes or comes back.
+pub fn mishap(world: &mut World, throw: u64, running: Option<JobId>) {
+    match (throw, running) {
+        (0, Some(job)) => world.cluster.finish(job, EndWord::Failed, "1:0").expect("a job"),
+        (1, Some(job)) => world.cluster.admin_cancels(job).expect("a job"),
+        (2, _) => world.cluster.node_down("n1").expect("a node"),
+        (3..=6, _) => world.cluster.node_up("n1").expect("a node"),
+        _ => {}
+    }
+}
+
 /// Cycles cut before and after any save and any effect, jobs that die, nodes that go: forty campaigns.
 #[test]
 fn pilots_outlast_cycles_that_are_cut_and_jobs_that_die() {
@@ -217,15 +229,7 @@ fn pilots_outlast_cycles_that_are_cut_and_jobs_that_die() {
             world.advance(Secs([5, 60, 300, 900][rng.below(4) as usize]));
             let mine = world.cluster.history().iter().filter(|job| job.is_running());
             let running: Vec<_> = mine.map(|job| job.id).collect();
-            match (rng.below(12), running.first()) {
-                (0, Some(job)) => {
-                    world.cluster.finish(*job, EndWord::Failed, "1:0").expect("a job");
-                }
-                (1, Some(job)) => world.cluster.admin_cancels(*job).expect("a job"),
-                (2, _) => world.cluster.node_down("n1").expect("a node"),
-                (3..=6, _) => world.cluster.node_up("n1").expect("a node"),
-                _ => {}
-            }
+            mishap(&mut world, rng.below(12), running.first().copied());
             let steps = rng.chance(0.5).then(|| 1 + rng.below(9) as i64);
             let trouble = Trouble { seed: seed << 20 | step, steps, ..Trouble::default() };
             let mut disk = world.state.clone();
