@@ -30,7 +30,7 @@ impl Sheet {
     /// The lines of these jobs, by id; `write` makes all of one but its priority.
     pub fn renew<'a>(
         &mut self,
-        jobs: impl Iterator<Item = &'a Job>,
+        jobs: impl Iterator<Item = &'a Job> + Clone,
         write: impl Fn(&Job, &mut QueueJob),
         priority: impl Fn(&Job) -> u64,
     ) -> Vec<QueueJob> {
@@ -39,20 +39,22 @@ impl Sheet {
             self.shown.clear();
             lines.clear();
         }
-        let mut count = 0;
+        // Both go by id. All that are gone are taken out at once, so that no line moves twice.
+        let mut there = jobs.clone().map(|job| job.id).peekable();
+        let mut is_gone = |id: JobId| {
+            while there.next_if(|next| *next < id).is_some() {}
+            there.peek() != Some(&id)
+        };
+        self.spare.extend(lines.extract_if(.., |line| is_gone(line.id)));
+        let mut left = lines.iter().map(|line| line.id).peekable();
+        self.shown.retain(|(id, _)| left.next_if_eq(id).is_some());
         for (at, job) in jobs.enumerate() {
-            count = at + 1;
-            // Both go by id: what stands before this one is gone.
-            while self.shown.get(at).is_some_and(|(id, _)| *id < job.id) {
-                self.shown.remove(at);
-                self.spare.push(lines.remove(at));
-            }
             let mark = (job.id, job.mark);
             let shown = self.shown.get(at).copied();
             // Whoever is new came last.
-            if shown.is_none_or(|(id, _)| id != job.id) {
-                self.shown.insert(at, mark);
-                lines.insert(at, self.spare.pop().unwrap_or_default());
+            if shown.is_none() {
+                self.shown.push(mark);
+                lines.push(self.spare.pop().unwrap_or_default());
             }
             let Some(line) = lines.get_mut(at) else { break };
             if shown != Some(mark) {
@@ -63,8 +65,6 @@ impl Sheet {
             }
             line.priority = Some(priority(job));
         }
-        self.shown.truncate(count);
-        self.spare.extend(lines.drain(count..));
         self.given = lines.as_ptr().addr();
         lines
     }
