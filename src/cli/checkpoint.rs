@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use crate::engine::Checkpoint;
 use crate::model::id::ShardId;
 use crate::model::observation::{Gap, GapKind, Seen};
-use crate::model::pilot::{Claims, Offer};
+use crate::model::pilot::Claims;
+use crate::model::policy::Policy;
 use crate::model::state::State;
 use crate::model::units::Time;
 use crate::output::journal;
 use crate::planning::event::Event;
+use crate::planning::pilots;
 use crate::planning::plan::FreeRows;
 use crate::store::{self, Locked, Pilots};
 
@@ -52,7 +54,8 @@ impl Checkpoint for Keep<'_> {
         claims(&self.locked.store().pilots(), state, now)
     }
 
-    fn offer(&mut self, state: &State, offer: Offer, now: Time) {
+    fn offer(&mut self, policy: &Policy, state: &State, now: Time) {
+        let offer = pilots::offer(policy, state);
         let pilots = self.locked.store().pilots();
         let next: HashMap<_, _> = state
             .shards

@@ -8,7 +8,8 @@ pub use reconcile::{Reconciled, reconcile};
 pub use tick::{Hands, Outcome, Report, dry_run, scope, tick, tick_on};
 
 use crate::model::observation::Seen;
-use crate::model::pilot::{Claims, Offer};
+use crate::model::pilot::Claims;
+use crate::model::policy::Policy;
 use crate::model::state::State;
 use crate::model::units::Time;
 use crate::planning::event::Event;
@@ -35,7 +36,7 @@ pub trait Checkpoint {
     fn claims(&mut self, _: &State, _: Time) -> Seen<Claims> {
         Ok(Claims::default())
     }
-    /// What pilots may take from now on, by a state that has been saved. Without a new offer they go by
-    /// the old one, so it cannot fail a cycle.
-    fn offer(&mut self, _: &State, _: Offer, _: Time) {}
+    /// Tells pilots what they may take from now on (`planning::pilots::offer`), by a state that has been
+    /// saved. Without a new offer they go by the old one, so it cannot fail a cycle.
+    fn offer(&mut self, _: &Policy, _: &State, _: Time) {}
 }

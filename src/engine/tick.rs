@@ -353,8 +353,7 @@ fn finish(
         hands.checkpoint.journal(events.get(told..).unwrap_or_default());
         // Only what is saved is offered: a number that was offered is never given out again.
         if outcome == Outcome::Ok && pilots::are_about(hands.policy, state) {
-            let offer = pilots::offer(hands.policy, state);
-            hands.checkpoint.offer(state, offer, hands.now);
+            hands.checkpoint.offer(hands.policy, state, hands.now);
         }
     }
     // What was not saved as told is told by a later cycle.

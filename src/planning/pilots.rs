@@ -8,17 +8,18 @@ mod choice;
 mod order;
 mod strays;
 
-use std::collections::HashMap;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use crate::model::id::JobId;
 use crate::model::pilot::{Claims, Offer, Offered, Pilot};
 use crate::model::policy::{Kin, Launch, Policy, Shard};
 use crate::model::state::{Gate, ShardRecord, Slot, State};
-use crate::model::units::Secs;
+use crate::model::units::{Money, Secs};
 
 use super::lpt::Lpt;
 use super::measure::is_done;
+use super::quick::QuickMap;
 use super::submit;
 
 pub use book::{Booked, book};
@@ -54,16 +55,26 @@ pub fn group(shard: &Shard, raised: Option<u32>) -> String {
         Kin::Any => "*",
         Kin::Family => &id.family,
     };
-    let mut group = format!("{family} gpus={gpus}");
-    let mut add = |name: &str, value: Option<String>| {
-        // Writing to a text cannot fail.
-        value.map_or(Ok(()), |value| write!(group, " {name}={value}")).unwrap_or_default();
-    };
-    add("cpus", cpus.map(|n| n.to_string()));
-    add("mem", mem.clone());
-    add("tier", raised.or(*min_tier).map(|rank| rank.to_string()));
-    add("time", time.clone());
-    add("args", Some(args.join(" ")).filter(|args| !args.is_empty()));
+    let mut group = String::with_capacity(64);
+    // Writing to a text cannot fail.
+    let mut add = |words: std::fmt::Arguments<'_>| group.write_fmt(words).unwrap_or_default();
+    add(format_args!("{family} gpus={gpus}"));
+    if let Some(cpus) = cpus {
+        add(format_args!(" cpus={cpus}"));
+    }
+    if let Some(mem) = mem {
+        add(format_args!(" mem={mem}"));
+    }
+    if let Some(rank) = raised.or(*min_tier) {
+        add(format_args!(" tier={rank}"));
+    }
+    if let Some(time) = time {
+        add(format_args!(" time={time}"));
+    }
+    let args = args.join(" ");
+    if !args.is_empty() {
+        add(format_args!(" args={args}"));
+    }
     group
 }
 
@@ -76,7 +87,7 @@ pub fn claimed(policy: &Policy, state: &State, claims: &Claims) -> Vec<(usize, J
     if claims.claims.is_empty() {
         return Vec::new();
     }
-    let by_id: HashMap<_, _> =
+    let by_id: QuickMap<_, _> =
         claims.claims.iter().map(|claim| ((&claim.shard, claim.fence), claim.job)).collect();
     let shards = policy.shards.iter().zip(&state.shards).enumerate();
     let next = |(i, (shard, record)): (usize, (&Shard, &ShardRecord))| {
@@ -85,9 +96,36 @@ pub fn claimed(policy: &Policy, state: &State, claims: &Claims) -> Vec<(usize, J
     shards.filter_map(next).collect()
 }
 
+/// What it takes to run a shard.
+#[derive(Debug, Default)]
+pub struct Equipment {
+    pub command: String,
+    pub workdir: PathBuf,
+    pub log_dir: PathBuf,
+    pub env: Vec<(String, String)>,
+}
+
 /// All that pilots may take now, longest first (policy.md section 3): what nobody works on, and what
 /// may be submitted or was.
 pub fn offer(policy: &Policy, state: &State) -> Offer {
+    offer_with(policy, state, |shard, number, cap| {
+        let Launch::Command(command) = &shard.launch else { return None };
+        Some(Equipment {
+            command: command.clone(),
+            workdir: shard.workdir.to_path_buf(),
+            log_dir: shard.log_dir.clone(),
+            env: submit::env(policy, shard, number, cap, None),
+        })
+    })
+}
+
+/// The same for pilots that need other things: `equip` is told the attempt and the cap. Where it gives
+/// nothing the shard is not offered.
+pub fn offer_with(
+    policy: &Policy,
+    state: &State,
+    equip: impl Fn(&Shard, u32, Option<Money>) -> Option<Equipment>,
+) -> Offer {
     let taken = |record: &ShardRecord| {
         let live = record.live().filter(|live| !live.is_unclaimed())?;
         Some((record.id.clone(), live.turn?.fence, live.job))
@@ -99,7 +137,7 @@ pub fn offer(policy: &Policy, state: &State) -> Offer {
     }
     let lpt = Lpt::new(policy, state);
     let free = free(policy, state, &lpt);
-    offer.shards.extend(free.into_iter().filter_map(|i| offered(policy, state, &lpt, i)));
+    offer.shards.extend(free.into_iter().filter_map(|i| offered(policy, state, &lpt, i, &equip)));
     offer
 }
 
@@ -125,22 +163,28 @@ fn may_be_taken(shard: &Shard, record: &ShardRecord) -> bool {
         && record.progress.measured_at.is_some()
 }
 
-fn offered(policy: &Policy, state: &State, lpt: &Lpt, i: usize) -> Option<Offered> {
+fn offered(
+    policy: &Policy,
+    state: &State,
+    lpt: &Lpt,
+    i: usize,
+    equip: impl Fn(&Shard, u32, Option<Money>) -> Option<Equipment>,
+) -> Option<Offered> {
     let (shard, record) = (policy.shards.get(i)?, state.shards.get(i)?);
-    let Launch::Command(command) = &shard.launch else { return None };
     let number = match &record.slot {
         Slot::Live(live) => live.attempt.number,
         _ => record.attempts.saturating_add(1),
     };
     let cap = state.cap_of(&shard.id, shard.cap);
+    let Equipment { command, workdir, log_dir, env } = equip(shard, number, cap)?;
     Some(Offered {
         shard: shard.id.clone(),
         group: group(shard, record.min_tier),
         fence: next_fence(record),
-        command: command.clone(),
-        workdir: shard.workdir.to_path_buf(),
-        log_dir: shard.log_dir.clone(),
-        env: submit::env(policy, shard, number, cap, None),
+        command,
+        workdir,
+        log_dir,
+        env,
         remaining: Secs(lpt.remaining.get(i).copied()?.ceil() as i64),
         row: Secs(lpt.seconds_per_row.get(i).copied()?.ceil() as i64),
     })

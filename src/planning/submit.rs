@@ -127,6 +127,9 @@ pub fn request(
     Submit { shard, id: spec.id.clone(), attempt, request, kept_off }
 }
 
+/// The variable that tells a program its cap; without one it is empty.
+pub const COST_CAP: &str = "BABYSIT_COST_CAP";
+
 /// What the shard's program is told (contract.md, "Job names").
 pub(super) fn env(
     policy: &Policy,
@@ -142,7 +145,7 @@ pub(super) fn env(
         ("BABYSIT_SHARD_INDEX", spec.index.to_string()),
         ("BABYSIT_ATTEMPT", number.to_string()),
         ("BABYSIT_ROWS", spec.rows.to_string()),
-        ("BABYSIT_COST_CAP", cap.map_or(String::new(), |cap| cap.dollars().to_string())),
+        (COST_CAP, cap.map_or(String::new(), |cap| cap.dollars().to_string())),
         ("BABYSIT_GPUS", spec.gpus.to_string()),
         ("BABYSIT_TIER", tier.map_or(String::new(), |tier| tier.name.clone())),
     ];

@@ -12,8 +12,9 @@ use crate::model::request::{Asked, Change, Request, Submitted};
 use crate::model::state::{ShardRecord, State};
 use crate::model::units::{Money, Secs, Time};
 use crate::planning::event::Event;
-use crate::planning::pilots::{Choice, choices};
+use crate::planning::pilots::{self, Choice, Equipment, choices};
 use crate::planning::plan::{FreeRows, Plan};
+use crate::planning::submit;
 use crate::progress::Progress;
 use crate::sim::{Cluster, Door, Rows};
 use crate::slurm::{PastAsk, Scope, Slurm};
@@ -181,7 +182,12 @@ impl Checkpoint for Memory<'_, '_> {
         Ok(Claims { claims, bad: Vec::new() })
     }
 
-    fn offer(&mut self, _: &State, offer: Offer, _: Time) {
+    /// Of what a program is told, a simulated one asks for its cap alone.
+    fn offer(&mut self, policy: &Policy, state: &State, _: Time) {
+        let offer = pilots::offer_with(policy, state, |_, _, cap| {
+            let cap = cap.map(|cap| (submit::COST_CAP.to_owned(), cap.dollars().to_string()));
+            Some(Equipment { env: cap.into_iter().collect(), ..Equipment::default() })
+        });
         self.cluster.borrow_mut().work.offer(offer);
     }
 }

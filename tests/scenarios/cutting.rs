@@ -9,10 +9,12 @@ use babysit::model::cluster::QueueJob;
 use babysit::model::id::JobId;
 use babysit::model::observation::{self, PastJob, Seen};
 use babysit::model::pilot::{Claim, Claims, Offer};
+use babysit::model::policy::Policy;
 use babysit::model::request::{Asked, Change, Request, Submitted};
 use babysit::model::state::State;
 use babysit::model::units::Time;
 use babysit::planning::event::Event;
+use babysit::planning::pilots;
 use babysit::planning::plan::FreeRows;
 use babysit::sim::{Controller, Door};
 use babysit::slurm::{PastAsk, Scope, Slurm};
@@ -189,8 +191,8 @@ impl Checkpoint for Disk<'_> {
         Ok(Claims { claims: self.claims.iter().filter(news).cloned().collect(), bad: Vec::new() })
     }
 
-    fn offer(&mut self, _: &State, offer: Offer, _: Time) {
+    fn offer(&mut self, policy: &Policy, state: &State, _: Time) {
         self.fuse.burn();
-        *self.offered = Some(offer);
+        *self.offered = Some(pilots::offer(policy, state));
     }
 }

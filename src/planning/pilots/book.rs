@@ -15,7 +15,7 @@ mod job;
 mod over;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::mem;
 
 use crate::model::cluster::JobState;
@@ -95,7 +95,7 @@ fn fresh<'c>(
     if claims.claims.is_empty() && claims.bad.is_empty() {
         return Vec::new();
     }
-    let index: HashMap<&ShardId, usize> =
+    let index: QuickMap<&ShardId, usize> =
         policy.shards.iter().enumerate().map(|(i, shard)| (&shard.id, i)).collect();
     let mut fresh = Vec::new();
     for claim in &claims.claims {

@@ -1,6 +1,8 @@
 //! Pilots in the queue that no record holds, since the shard that they were submitted for has another
 //! job: whose they become, and which are left over.
 
+use std::cell::LazyCell;
+
 use crate::model::cluster::{JobState, QueueJob};
 use crate::model::id::Token;
 use crate::model::observation::Observation;
@@ -10,7 +12,7 @@ use crate::model::units::Time;
 
 use super::super::lpt::Lpt;
 use super::super::plan::Target;
-use super::super::roster::{Roster, lane_of};
+use super::super::roster::{Ours, Roster, lane_of};
 use super::book::{Booked, holders};
 use super::group;
 
@@ -51,7 +53,11 @@ pub(super) fn strays(
     now: Time,
     booked: &mut Booked,
 ) {
-    let held = holders(state);
+    // Nearly every job is that of its own shard's record, and the roster says so.
+    let holders_now = LazyCell::new(|| holders(state));
+    let by_roster = !booked.changed;
+    let is_held =
+        |ours: &Ours<'_>| (by_roster && ours.held) || holders_now.contains_key(&ours.job.id);
     let mut loose: Vec<(usize, &QueueJob)> = Vec::new();
     for (i, shard) in policy.shards.iter().enumerate().filter(|(_, shard)| shard.pilot) {
         let Some(record) = state.shards.get(i) else { continue };
@@ -59,9 +65,8 @@ pub(super) fn strays(
             Slot::Submitting(intent) => intent.attempt.token.comment == job.comment,
             _ => false,
         };
-        let jobs = roster.of(i).iter().map(|ours| ours.job);
-        let mut jobs =
-            jobs.filter(|job| !job.state.is_over() && !held.contains_key(&job.id) && !awaited(job));
+        let jobs = roster.of(i).iter().filter(|ours| !ours.job.state.is_over() && !is_held(ours));
+        let mut jobs = jobs.map(|ours| ours.job).filter(|job| !awaited(job));
         // Its own place is free: it is adopted there, as any job of a shard without one.
         let own = record.slot == Slot::Free && is_wanted(shard.rows, record);
         if own {
@@ -72,6 +77,7 @@ pub(super) fn strays(
     if loose.is_empty() {
         return;
     }
+    let held = holders(state);
     let lpt = Lpt::new(policy, state);
     for (i, job) in loose {
         let (Some(shard), Some(record)) = (policy.shards.get(i), state.shards.get(i)) else {
