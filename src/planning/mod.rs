@@ -135,7 +135,7 @@ pub fn plan_with(
         .partition::<Vec<Action>, _>(kept_off::keeps_off);
     plan.actions.extend(off);
 
-    let mut waiting = parking::movable(state, &census, me, now);
+    let mut waiting = parking::movable(state, &census.pending, me, now);
     let mut waits = Waits::default();
     let mut largest = Largest::new(&seen.cluster);
     for shard in census.queued.iter().copied() {

@@ -203,9 +203,13 @@ impl Waiting {
 
 /// Puts those who wait in the order in which they are parked.
 pub fn sort(policy: &Policy, lpt: &Lpt, waiting: &mut [Waiting]) {
-    lpt.sort(policy, waiting, |w| w.shard);
     // What of own there is to give is for shards first.
-    waiting.sort_by_key(|w| policy.shards[w.shard].helps.is_some());
+    let helps = |w: &Waiting| policy.shards[w.shard].helps.is_some();
+    waiting.sort_by_key(helps);
+    let shards = waiting.partition_point(|w| !helps(w));
+    let (shards, helpers) = waiting.split_at_mut(shards);
+    lpt.sort(policy, shards, |w| w.shard);
+    lpt.sort(policy, helpers, |w| w.shard);
     if policy.rules.lanes.park == Park::Oldest {
         // A stable sort: what nobody has submitted yet comes last, in the order above.
         waiting.sort_by_key(|w| (w.job.is_none(), w.submitted, w.job));
@@ -225,8 +229,8 @@ const START_TIME: Secs = Secs(5);
 
 /// Our pending jobs that Slurm could start in either lane: not held, not waiting for something
 /// else than GPUs, not being stopped, and ours to change.
-pub fn movable(state: &State, census: &Census, me: u32, now: Time) -> Vec<Waiting> {
-    let pending = |&shard: &usize| {
+pub fn movable(state: &State, pending: &[usize], me: u32, now: Time) -> Vec<Waiting> {
+    let waiting_one = |&shard: &usize| {
         let live = state.shards[shard].live()?;
         let can = live.state == JobState::Pending
             && live.absent.is_none()
@@ -244,8 +248,8 @@ pub fn movable(state: &State, census: &Census, me: u32, now: Time) -> Vec<Waitin
             still_pends,
         })
     };
-    let mut waiting = Vec::with_capacity(census.pending.len());
-    waiting.extend(census.pending.iter().filter_map(pending));
+    let mut waiting = Vec::with_capacity(pending.len());
+    waiting.extend(pending.iter().filter_map(waiting_one));
     waiting
 }
 

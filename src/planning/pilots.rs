@@ -55,10 +55,9 @@ pub fn group(shard: &Shard, raised: Option<u32>) -> String {
         Kin::Any => "*",
         Kin::Family => &id.family,
     };
-    let mut group = String::with_capacity(64);
+    let mut group = [family, " gpus=", itoa::Buffer::new().format(*gpus)].concat();
     // Writing to a text cannot fail.
     let mut add = |words: std::fmt::Arguments<'_>| group.write_fmt(words).unwrap_or_default();
-    add(format_args!("{family} gpus={gpus}"));
     if let Some(cpus) = cpus {
         add(format_args!(" cpus={cpus}"));
     }

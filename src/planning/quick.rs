@@ -1,6 +1,6 @@
-//! Maps keyed by what nobody chooses to our harm (job ids, GPUs asked for, labs), which are looked up
-//! once for every shard in every cycle: the standard library's hash guards against such a choice,
-//! and is most of a look-up. Nothing may depend on their order.
+//! Maps keyed by what nobody chooses to our harm (job ids, shards, GPUs asked for, labs), which are
+//! looked up once for every shard in every cycle: the standard library's hash guards against such a
+//! choice, and is most of a look-up. Nothing may depend on their order.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

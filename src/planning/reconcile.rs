@@ -109,7 +109,7 @@ impl<'a> Shown<'a> {
             Slot::Live(live) => step.follow(live),
         };
         record.slot = after;
-        twins.extend(twins::of(record, roster, shard, *me, *now, events));
+        twins::of(record, roster, shard, *me, *now, events, twins);
     }
 }
 

@@ -39,16 +39,13 @@ impl Sheet {
             self.shown.clear();
             lines.clear();
         }
-        // Both go by id. All that are gone are taken out at once, so that no line moves twice.
-        let mut there = jobs.clone().map(|job| job.id).peekable();
-        let mut is_gone = |id: JobId| {
-            while there.next_if(|next| *next < id).is_some() {}
-            there.peek() != Some(&id)
-        };
-        self.spare.extend(lines.extract_if(.., |line| is_gone(line.id)));
-        let mut left = lines.iter().map(|line| line.id).peekable();
-        self.shown.retain(|(id, _)| left.next_if_eq(id).is_some());
-        for (at, job) in jobs.enumerate() {
+        let mut count = 0;
+        for (at, job) in jobs.clone().enumerate() {
+            count = at + 1;
+            // Both go by id: what stands before this one is gone.
+            if self.shown.get(at).is_some_and(|(id, _)| *id < job.id) {
+                self.take_out(&mut lines, at, jobs.clone().skip(at));
+            }
             let mark = (job.id, job.mark);
             let shown = self.shown.get(at).copied();
             // Whoever is new came last.
@@ -65,8 +62,33 @@ impl Sheet {
             }
             line.priority = Some(priority(job));
         }
+        self.shown.truncate(count);
+        self.spare.extend(lines.drain(count..));
         self.given = lines.as_ptr().addr();
         lines
+    }
+
+    /// Takes out the lines from there on whose jobs are not among these, all at once: a line that stays
+    /// moves no more than once.
+    fn take_out<'a>(
+        &mut self,
+        lines: &mut Vec<QueueJob>,
+        from: usize,
+        jobs: impl Iterator<Item = &'a Job> + Clone,
+    ) {
+        let mut gone = not_among(jobs.clone());
+        self.spare.extend(lines.extract_if(from.., |line| gone(line.id)));
+        let mut gone = not_among(jobs);
+        self.shown.extract_if(from.., |(id, _)| gone(*id)).for_each(drop);
+    }
+}
+
+/// Asked by growing ids.
+fn not_among<'a>(jobs: impl Iterator<Item = &'a Job>) -> impl FnMut(JobId) -> bool {
+    let mut ids = jobs.map(|job| job.id).peekable();
+    move |id| {
+        while ids.next_if(|next| *next < id).is_some() {}
+        ids.peek() != Some(&id)
     }
 }
 

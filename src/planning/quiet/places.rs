@@ -49,11 +49,13 @@ impl Places {
     ) -> Option<Places> {
         let both = in_both(policy, state);
         let rule = policy.rules.lanes.own_share;
-        let mut waiting = parking::movable(state, census, me, now);
+        let mut pending = census.pending.as_slice();
         if both && rule == OwnShare::All {
             // Each is in both, and only shards are put in order there.
-            waiting.retain(|w| w.shard < policy.named());
+            let shards = pending.partition_point(|i| *i < policy.named());
+            pending = pending.get(..shards).unwrap_or_default();
         }
+        let waiting = parking::movable(state, pending, me, now);
         let on_time = policy.rules.lanes.mode != LaneMode::Fixed && !both;
         let stays = |w: &Waiting| {
             let has_run = state.shards.get(w.shard).is_some_and(|r| r.pace.rows > 0);

@@ -12,6 +12,7 @@ use super::super::roster::Roster;
 
 /// Live jobs of a shard beside the one that its record holds. The record's own is kept; another
 /// that still pends may be cancelled, one that runs is only told, once: it may be doing real work.
+/// `cancel` takes up those that are cancelled.
 pub(super) fn of(
     record: &mut ShardRecord,
     roster: &Roster<'_>,
@@ -19,15 +20,15 @@ pub(super) fn of(
     me: u32,
     now: Time,
     events: &mut Vec<Event>,
-) -> Vec<Target> {
-    let Slot::Live(live) = &mut record.slot else { return Vec::new() };
+    cancel: &mut Vec<Target>,
+) {
+    let Slot::Live(live) = &mut record.slot else { return };
     let ours = roster.of(shard);
     // Its own, and no other, now as before: nearly all.
     if live.twins.is_empty() && matches!(ours, [own] if own.job.id == live.job) {
-        return Vec::new();
+        return;
     }
     let before = mem::take(&mut live.twins);
-    let mut cancel = Vec::new();
     for ours in ours {
         // By its token the very job that the record means, under an id that it did not expect.
         let same = live.submitted.is_none() && ours.job.comment == live.attempt.token.comment;
@@ -48,5 +49,4 @@ pub(super) fn of(
             live.twins.push(ours.job.id);
         }
     }
-    cancel
 }
