@@ -51,3 +51,5 @@ mod submission;
 mod turnover;
 #[path = "scenarios/usage.rs"]
 mod usage;
+#[path = "scenarios/wishes.rs"]
+mod wishes;
