@@ -82,9 +82,10 @@ fn futures_of(shards: usize, method: &Method) -> u64 {
 /// Rows of shards that are done or left out stay as they are.
 fn rows_done(policy: &Policy, state: &State, rest: &Rest, futures: &[Future]) -> Vec<RowsAt> {
     let pairs = policy.shards.iter().zip(&state.shards);
-    let now: u32 = pairs.map(|(shard, record)| record.progress.rows.min(shard.rows)).sum();
-    let moving: u32 = rest.setting.work.iter().map(|work| work.done).sum();
-    let others = f64::from(now.saturating_sub(moving));
+    let done = pairs.map(|(shard, record)| record.progress.rows.min(shard.rows));
+    let now: u64 = done.map(u64::from).sum();
+    let moving: u64 = rest.setting.work.iter().map(|work| u64::from(work.done)).sum();
+    let others = now.saturating_sub(moving) as f64;
     let points = futures.iter().map(|future| future.done.len()).max().unwrap_or(0);
     let at = |n: usize| {
         // After its end a future stays where it is.
