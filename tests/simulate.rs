@@ -172,3 +172,20 @@ fn a_forecast_is_of_shards_toml_as_it_stands() {
     let text = said(&babysit(folder.path(), &["status", "--forecast"]));
     assert!(text.contains("by shards.toml as it stands"), "{text}");
 }
+
+/// Each row has a time of its own in memory: said before the machine has none left.
+#[test]
+fn more_rows_than_memory_holds_are_refused_before_anything_is_simulated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let toml = "project = \"many\"\n[families.find]\nshards = 3\nrows = 4000000000\n\
+                row_time = \"1s\"\ncommand = \"true\"\n\
+                done = { glob = \"runs/{shard}/row_*.json\" }\n";
+    std::fs::write(folder.path().join("shards.toml"), toml).expect("written");
+    for args in [&["simulate"][..], &["simulate", "--show"], &["status", "--forecast"]] {
+        let out = babysit(folder.path(), args);
+        let text = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(1), "{args:?}: {text}");
+        assert!(text.contains("12000000000 rows are too many"), "{args:?}: {text}");
+        assert!(text.contains("at most 50000000"), "{args:?}: {text}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::study::statistics::quantile;
 
 use super::context::Context;
 use super::exit::{Exit, Stop};
-use super::scenario::Chosen;
+use super::scenario::{Chosen, may_simulate};
 use super::simulate::with_bar;
 
 /// Enough for the ends of a range in which nine of ten lie.
@@ -45,6 +45,7 @@ pub(super) fn forecast(
 ) -> Result<Forecast, Stop> {
     let mut rest = rest(chosen.scenario.clone(), policy, state);
     chosen.apply_around(&mut rest.setting);
+    may_simulate(rest.setting.work.iter().map(|work| work.rows))?;
     let method = Method::of(policy, state).from_here(state);
     let futures = match rest.left.is_empty() {
         true => Vec::new(),
