@@ -189,3 +189,23 @@ fn more_rows_than_memory_holds_are_refused_before_anything_is_simulated() {
         assert!(text.contains("at most 50000000"), "{args:?}: {text}");
     }
 }
+
+/// Whoever reads `--help` learns of every policy there is to name.
+#[test]
+fn the_help_names_every_policy() {
+    use babysit::study::{method::METHODS, placing::PLACINGS, replay::rivals};
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = |command: &str| -> Vec<String> {
+        let help = said(&babysit(folder.path(), &[command, "--help"]));
+        let word = |c: char| !(c.is_alphanumeric() || c == '-' || c == '.');
+        help.split(word).map(|word| word.trim_end_matches('.').to_owned()).collect()
+    };
+    let (simulate, replay) = (words("simulate"), words("replay"));
+    let both = METHODS.iter().map(|m| m.name).chain(PLACINGS.iter().map(|p| p.name));
+    for name in both {
+        assert!(simulate.iter().any(|word| word == name), "simulate --help: {name}");
+    }
+    for rival in rivals() {
+        assert!(replay.iter().any(|word| word == rival.name()), "replay --help: {}", rival.name());
+    }
+}
