@@ -53,7 +53,7 @@ fn stranding() -> Story {
 }
 
 #[test]
-fn a_stalled_job() {
+fn a_stalled_job_whose_scancel_failed_is_asked_again() {
     let mut story = stalling();
     let first = until_it_failed(&mut story, "a/s0");
     assert_eq!(stop(&story, "a/s0"), Some(Stop::Stalled));
@@ -70,7 +70,7 @@ fn a_stalled_job() {
 }
 
 #[test]
-fn a_stranded_job() {
+fn a_stranded_job_whose_scancel_failed_is_asked_again() {
     let mut story = stranding();
     let first = until_it_failed(&mut story, "a/s0");
     assert_eq!(stop(&story, "a/s0"), Some(Stop::Stranded));
@@ -82,7 +82,7 @@ fn a_stranded_job() {
 }
 
 #[test]
-fn a_job_that_a_person_cancels_meanwhile() {
+fn a_cancel_gets_through_to_a_job_that_another_rule_wanted_to_end() {
     for mut story in [stalling(), stranding()] {
         until_it_failed(&mut story, "a/s0");
         let first = stop(&story, "a/s0");
@@ -98,7 +98,7 @@ fn a_job_that_a_person_cancels_meanwhile() {
 
 /// The stall is over when the cap is reached: that one has to end, too.
 #[test]
-fn a_job_whose_shard_goes_over_its_cap_meanwhile() {
+fn a_cap_gets_through_to_a_job_that_another_rule_wanted_to_end() {
     let mut story = stalling();
     until_it_failed(&mut story, "a/s0");
     story.world.policy.shards[0].restart_stalled = false;
