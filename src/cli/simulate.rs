@@ -25,7 +25,7 @@ use super::args::Simulate;
 use super::context::Context;
 use super::exit::{Exit, Stop};
 use super::page::{is_stdout, may_write, put};
-use super::scenario::Chosen;
+use super::scenario::{Chosen, may_simulate};
 use super::simulate_placed::{self, Compared};
 use super::target::did_you_mean;
 use super::{simulate_page, simulate_placement};
@@ -43,6 +43,7 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
         return Ok(Exit::Done);
     }
     let Asked { mut setting, shards_of, yours } = setting(cx, asked)?;
+    may_simulate(setting.work.iter().map(|work| work.rows))?;
     setting.probe_fails = asked.probe_fails;
     let two = match asked.compare.as_slice() {
         [] => None,
