@@ -250,6 +250,26 @@ fn fake_slurm_sigterm_ends_the_loop_after_the_tick() {
     assert_eq!(lab.json(&["status"], 0)["last_tick"]["outcome"], "ok");
 }
 
+/// shards.toml is broken, put right and broken in the same way again: each time somebody is told.
+#[test]
+fn fake_slurm_loop_tells_a_fault_that_comes_back() {
+    let lab = Lab::new();
+    lab.write("good.toml", &lab.read("shards.toml"));
+    let at = lab.at("");
+    let edits = format!(
+        "cd '{}'; echo >> ticks\n\
+         case $(wc -l < ticks) in\n\
+         1|3) echo 'rows =' > shards.toml;;\n\
+         2) cp good.toml shards.toml;;\n\
+         *) kill -TERM $PPID;;\n\
+         esac\n",
+        at.display()
+    );
+    lab.program("sinfo", &format!("{edits}{SINFO}"));
+    let said = lab.run(&["loop", "--every", "1s"], 0);
+    assert_eq!(said.err.matches("going on with it as it was").count(), 2, "{}", said.err);
+}
+
 #[test]
 fn fake_slurm_check_names_what_can_never_fit() {
     let lab = Lab::new();

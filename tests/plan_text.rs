@@ -46,7 +46,7 @@ fn each_action_with_its_command_lines() {
           command 1
         would put 1 job behind longer ones: find/s2 (102)
           command 2
-        would keep 1 job off p1 (GPUs reserved there): find/s4 (104)
+        would keep 1 job off p1 (GPUs are reserved there, or jobs die): find/s4 (104)
           command 3
         would let 1 job back to every node: find/s4 (104)
           command 4

@@ -281,3 +281,20 @@ fn ten_thousand_shards_are_a_small_page() {
     let elements = html.matches('<').count();
     assert!(elements < 30_000, "{elements} elements: a browser takes long over them");
 }
+
+/// A shard may have four thousand million rows, and a campaign many such shards.
+#[test]
+fn rows_are_summed_beyond_four_thousand_million() {
+    let (mut policy, state) = afternoon();
+    let many = policy.shards.len() as u64;
+    for shard in &mut policy.shards[..] {
+        shard.rows = u32::MAX;
+    }
+    let all = many * u64::from(u32::MAX);
+    let status = status(&policy, &state, &figures(&policy, &state), NOW, |_, _| true);
+    assert_eq!(status.totals.rows_total, all);
+    let html = drawn(&policy, &state, &[]);
+    assert!(html.contains(&format!(" of {all} rows are done.")), "the lead");
+    let family = policy.shards.iter().filter(|shard| shard.id.family == "find").count() as u64;
+    assert!(html.contains(&(family * u64::from(u32::MAX)).to_string()), "the table by family");
+}

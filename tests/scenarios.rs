@@ -1,5 +1,7 @@
 //! The field cases and the scenarios of policy.md section 8, in memory.
 
+#[path = "scenarios/asked_again.rs"]
+mod asked_again;
 #[path = "scenarios/backfill.rs"]
 mod backfill;
 #[allow(dead_code, reason = "shared with the random campaigns")]
@@ -51,3 +53,5 @@ mod submission;
 mod turnover;
 #[path = "scenarios/usage.rs"]
 mod usage;
+#[path = "scenarios/wishes.rs"]
+mod wishes;

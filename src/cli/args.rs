@@ -160,8 +160,8 @@ pub enum Command {
         /// The recording: its folder, one of its files, or the journal's folder [default: this
         /// project's]
         journal: Option<PathBuf>,
-        /// Also with these policies: own-only, v3, v4, v4.1, now, adaptive, both, skip, field, shadow,
-        /// guard, best
+        /// Also with these policies: own-only, v3, v4, v4.1, now, adaptive, both, skip, field, soft,
+        /// earliest, shadow, guard, best
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         policies: Vec<String>,
     },
@@ -291,10 +291,10 @@ pub struct Simulate {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub seeds: u64,
     /// own-only, v3, v4, v4.1, now, adaptive, both, split, pilots, best, and yours, as your shards.toml
-    /// has it; with --labs or --trace skip, field, shadow, guard, best [default: all]
+    /// has it; with --labs or --trace skip, field, soft, earliest, shadow, guard, best [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub policies: Vec<String>,
-    /// In one line, what policy B would save against policy A
+    /// In one line, what policy B would save against policy A; also `field`, the preset, which is now
     #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1, conflicts_with_all = ["policies", "labs", "trace"])]
     pub compare: Vec<String>,
     /// The rest of the campaign from where it stands, instead of the whole of it

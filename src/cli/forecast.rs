@@ -11,7 +11,7 @@ use crate::study::statistics::quantile;
 
 use super::context::Context;
 use super::exit::{Exit, Stop};
-use super::scenario::Chosen;
+use super::scenario::{Chosen, may_simulate};
 use super::simulate::with_bar;
 
 /// Enough for the ends of a range in which nine of ten lie.
@@ -45,6 +45,7 @@ pub(super) fn forecast(
 ) -> Result<Forecast, Stop> {
     let mut rest = rest(chosen.scenario.clone(), policy, state);
     chosen.apply_around(&mut rest.setting);
+    may_simulate(rest.setting.work.iter().map(|work| work.rows))?;
     let method = Method::of(policy, state).from_here(state);
     let futures = match rest.left.is_empty() {
         true => Vec::new(),
@@ -82,9 +83,10 @@ fn futures_of(shards: usize, method: &Method) -> u64 {
 /// Rows of shards that are done or left out stay as they are.
 fn rows_done(policy: &Policy, state: &State, rest: &Rest, futures: &[Future]) -> Vec<RowsAt> {
     let pairs = policy.shards.iter().zip(&state.shards);
-    let now: u32 = pairs.map(|(shard, record)| record.progress.rows.min(shard.rows)).sum();
-    let moving: u32 = rest.setting.work.iter().map(|work| work.done).sum();
-    let others = f64::from(now.saturating_sub(moving));
+    let done = pairs.map(|(shard, record)| record.progress.rows.min(shard.rows));
+    let now: u64 = done.map(u64::from).sum();
+    let moving: u64 = rest.setting.work.iter().map(|work| u64::from(work.done)).sum();
+    let others = now.saturating_sub(moving) as f64;
     let points = futures.iter().map(|future| future.done.len()).max().unwrap_or(0);
     let at = |n: usize| {
         // After its end a future stays where it is.

@@ -49,7 +49,10 @@ pub fn run(cx: &Context, every: Duration, until_done: bool) -> Result<Exit, Stop
         }
         sleep(every, &asked_to_end);
         match cx.campaign() {
-            Ok(read) => campaign = read,
+            Ok(read) => {
+                campaign = read;
+                trouble.clear();
+            }
             Err(Stop::Fault(_, fault)) if fault.message != trouble => {
                 cx.talk.say(&format!("{}\nbabysit: going on with it as it was", fault.message));
                 trouble = fault.message;

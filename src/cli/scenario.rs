@@ -84,6 +84,21 @@ impl Chosen {
     }
 }
 
+/// Each row of a simulated campaign is in memory, with its time: so many take a gigabyte or two.
+const MOST_ROWS: u64 = 50_000_000;
+
+/// # Errors
+/// A campaign of more rows than memory is likely to hold.
+pub fn may_simulate(rows: impl Iterator<Item = u32>) -> Result<(), Stop> {
+    let rows: u64 = rows.map(u64::from).sum();
+    if rows <= MOST_ROWS {
+        return Ok(());
+    }
+    let text = format!("{rows} rows are too many: a simulation keeps each in memory");
+    let hint = format!("simulate a shards.toml of fewer shards or rows: at most {MOST_ROWS} rows");
+    Err(Stop::new(Exit::Failed, "simulate", text, Some(hint)))
+}
+
 fn stop(faults: Faults) -> Stop {
     let hint = format!("correct {}; docs/simulate.md has every key", faults.path.display());
     Stop::new(Exit::Usage, "config", faults.to_string(), Some(hint))

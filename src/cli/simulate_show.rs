@@ -14,6 +14,7 @@ use crate::study::sample::{EVERY, LIMIT, is_over, passed, world};
 use super::context::Context;
 use super::exit::{Exit, Stop};
 use super::figures::figures;
+use super::scenario::may_simulate;
 
 /// A picture of everything so often.
 const PICTURE: Secs = Secs::hours(12);
@@ -21,6 +22,7 @@ const PICTURE: Secs = Secs::hours(12);
 pub fn run(cx: &Context) -> Result<Exit, Stop> {
     let path = config::find(cx.global.config.as_deref(), cx.surroundings)?;
     let policy = config::load(&path)?.policy;
+    may_simulate(policy.shards.iter().map(|shard| shard.rows))?;
     let shards = count(policy.shards.len() as u64, "shard");
     let broken = |what: String| Stop::failed("simulate", what);
     let mut world = world(policy).map_err(broken)?;

@@ -157,19 +157,20 @@ fn check_long(element: &str, long: &str, laned: Laned) -> Parsed<()> {
         );
     }
     // sbatch takes an abbreviation for the whole, so the beginning of an owned option is refused.
-    let hit = OWNED
-        .iter()
-        .find(|o| o.long == name)
-        .or_else(|| OWNED.iter().find(|o| name.len() >= 2 && o.long.starts_with(name)));
+    let begins = |option: &str| option == name || (name.len() >= 2 && option.starts_with(name));
+    let exact = OWNED.iter().find(|o| o.long == name);
+    let hit = exact.or_else(|| OWNED.iter().find(|o| begins(o.long)));
     if let Some(hit) = hit {
         return refuse(element, &format!("--{}", hit.long), hit.instead);
     }
     if name.starts_with("tres-per-") && value.is_some_and(|v| v.contains("gpu")) {
         return refuse(element, &format!("--{name}"), GPUS);
     }
-    refuse_laned(element, name, laned)?;
-    if value.is_none() && TAKES_VALUE.contains(&name) {
-        return needs_value(element, &format!("--{name}=VALUE"));
+    let whole = TAKES_VALUE.iter().find(|o| **o == name);
+    let whole = whole.or_else(|| TAKES_VALUE.iter().find(|o| begins(o)));
+    refuse_laned(element, whole.copied().unwrap_or(name), laned)?;
+    if let (Some(whole), None) = (whole, value) {
+        return needs_value(element, &format!("--{whole}=VALUE"));
     }
     Ok(())
 }
@@ -281,6 +282,8 @@ mod tests {
         bad("--qos=x", "[own] and [extra]");
         bad("-qx", "[own] and [extra]");
         bad("--constraint", "no value");
+        bad("--constr", "no value");
+        bad("--qo=x", "[own] and [extra]");
         bad("-C", "-CVALUE");
         bad("ib", "for the script");
         bad("-", "for the script");

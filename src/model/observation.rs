@@ -60,7 +60,8 @@ pub struct PastJob {
     /// Empty unless the site stores comments.
     pub comment: String,
     pub qos: String,
-    /// `None`: accounting believes that it is still there.
+    /// `None`: accounting believes that it is still there, or its word is none for an end: see
+    /// [`PastJob::is_over`].
     pub end: Option<EndWord>,
     pub submitted: Option<Time>,
     pub started: Option<Time>,
@@ -70,6 +71,13 @@ pub struct PastJob {
     pub exit: String,
     /// uid that cancelled it, where the state says `CANCELLED by`.
     pub cancelled_by: Option<u32>,
+}
+
+impl PastJob {
+    /// A run that was requeued is over as well, and REQUEUED is its word for ever.
+    pub fn is_over(&self) -> bool {
+        self.end.is_some() || self.ended.is_some()
+    }
 }
 
 /// What a shard's files say.

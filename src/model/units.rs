@@ -114,7 +114,7 @@ pub struct GpuSeconds(pub u64);
 
 impl GpuSeconds {
     pub fn of(gpus: u32, length: Secs) -> GpuSeconds {
-        GpuSeconds(u64::from(gpus) * length.0.max(0) as u64)
+        GpuSeconds(u64::from(gpus).saturating_mul(length.0.max(0) as u64))
     }
 
     /// Weighted by a tier: what a lab's usage is charged (policy.md section 7).

@@ -200,8 +200,8 @@ pub struct Totals {
     /// Waiting, reserving, submitting or backing off.
     pub waiting: u32,
     pub needs_person: u32,
-    pub rows_done: u32,
-    pub rows_total: u32,
+    pub rows_done: u64,
+    pub rows_total: u64,
     pub rows_per_hour: f64,
     /// Of all that can still make progress.
     pub eta: Option<String>,

@@ -99,16 +99,16 @@ fn row(shard: &ShardForecast) -> Vec<Cell> {
     };
     let cap = shard.cap.map_or("none".to_owned(), |cap| format!("${cap:.2}"));
     let name = Cell::new(shard.id.clone());
-    cells(name, shard.rows_left, shard.done_in, shard.cost, cap, chance)
+    cells(name, u64::from(shard.rows_left), shard.done_in, shard.cost, cap, chance)
 }
 
 fn total(f: &Forecast, time: Range, cost: Range) -> Vec<Cell> {
-    let rows = f.shards.iter().map(|shard| shard.rows_left).sum();
+    let rows = f.shards.iter().map(|shard| u64::from(shard.rows_left)).sum();
     let name = Cell::tone("all", Tone::Strong);
     cells(name, rows, time, cost, String::new(), Cell::new(""))
 }
 
-fn cells(name: Cell, rows: u32, time: Range, cost: Range, cap: String, chance: Cell) -> Vec<Cell> {
+fn cells(name: Cell, rows: u64, time: Range, cost: Range, cap: String, chance: Cell) -> Vec<Cell> {
     let length = |seconds: f64| span(secs(seconds));
     vec![
         name,

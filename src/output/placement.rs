@@ -53,9 +53,9 @@ pub struct WidthView {
     pub jobs: Option<Mean>,
     pub mean: Option<Mean>,
     pub p95: Option<Mean>,
-    /// Of all seeds.
     /// Mean time from arrival to end.
     pub turnaround: Option<Mean>,
+    /// Of all seeds.
     pub max: f64,
     pub not_started: Option<Mean>,
 }

@@ -61,7 +61,7 @@ fn headline(action: &Action) -> String {
             format!("let {} back to every node: {}", count(jobs.len() as u64, "job"), names(jobs))
         }
         Action::Update { purpose: Purpose::KeepOff(nodes), jobs, .. } => format!(
-            "keep {} off {} (GPUs reserved there): {}",
+            "keep {} off {} (GPUs are reserved there, or jobs die): {}",
             count(jobs.len() as u64, "job"),
             nodes.join(", "),
             names(jobs)

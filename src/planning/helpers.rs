@@ -6,6 +6,7 @@
 //! came when it was needed would come behind everybody else who waits for own. Its shard decides
 //! everything else about a helper.
 
+mod alone;
 mod demand;
 
 use std::collections::BTreeSet;
@@ -22,7 +23,6 @@ use super::both;
 use super::census::Census;
 use super::lpt::Lpt;
 use super::measure::{is_done, rows_left};
-use super::parking::is_stuck;
 use super::plan::Target;
 
 pub use demand::{Demand, demand, demands};
@@ -114,7 +114,7 @@ pub fn review(
     let stand = policy.rules.lanes.mode == LaneMode::Both && both::works(policy, state);
     let most = if stand {
         MOST_STANDING
-    } else if somebody_waits(policy, state, census, &teams, &struck) {
+    } else if alone::somebody_waits(policy, state, census, &teams, &struck) {
         for (team, kept) in teams.iter().zip(kept) {
             let kept = waiting(state, team).take(kept);
             review.unwanted.extend(kept.filter_map(|i| target(state, i)));
@@ -125,6 +125,10 @@ pub fn review(
         let nodes = cluster.nodes.iter().flat_map(|node| node.gpus.iter().flatten());
         nodes.map(|gpus| gpus.capacity).sum()
     };
+    if stand {
+        let longest = alone::longest(policy, state, census, lpt);
+        wanted.retain(|&i| lpt.remaining[i] >= longest);
+    }
     // Those of the longest shards first.
     lpt.sort(policy, &mut wanted, |i| *i);
     wanted.retain(|&i| {
@@ -153,32 +157,6 @@ fn own_job(policy: &Policy, state: &State, census: &Census, team: &Team, review:
     if (all_begun || is_done(shard, record)) && pends(record) {
         review.unwanted.extend(target(state, team.shard));
     }
-}
-
-/// Is there a shard that could start and that nobody works on?
-fn somebody_waits(
-    policy: &Policy,
-    state: &State,
-    census: &Census,
-    teams: &[Team],
-    in_hand: &BTreeSet<usize>,
-) -> bool {
-    let helped: BTreeSet<usize> = teams
-        .iter()
-        .filter(|team| team.helpers.clone().any(|i| runs(&state.shards[i])))
-        .map(|team| team.shard)
-        .collect();
-    let named = |i: &usize| policy.shards[*i].helps.is_none();
-    let alone = |i: &usize| named(i) && !helped.contains(i) && !in_hand.contains(i);
-    let ready = census.queued.iter().chain(&census.placed).chain(&census.pinned);
-    let pending = census.pending.iter().filter(|&&i| {
-        let stuck = |record: &ShardRecord| {
-            record.live().is_some_and(|live| is_stuck(&live.reason) || live.stop.is_some())
-        };
-        !stuck(&state.shards[i]) && !is_done(&policy.shards[i], &state.shards[i])
-    });
-    let unknown = |i: usize| matches!(state.shards[i].slot, Slot::Submitting(_));
-    ready.chain(pending).any(alone) || (0..policy.named()).any(|i| unknown(i) && alone(&i))
 }
 
 /// What is asked for one team.

@@ -22,7 +22,7 @@ pub fn measure_one(
         take(record, helpers, reading, now, events);
     }
     if let Some(CostIn::GpuHour(price)) = shard.cost {
-        record.progress.spent = Some(run_cost(record, shard, helpers, price, now));
+        record.progress.spent = Some(run_cost(record, helpers, price, now));
     }
     let all = record.progress.rows >= shard.rows;
     if all && record.finished.is_none_or(|f| f.rows < shard.rows) {
@@ -96,20 +96,14 @@ fn pace(record: &mut ShardRecord, helpers: &[ShardRecord], now: Time) {
 }
 
 /// What the runs so far cost at a price per GPU-hour.
-fn run_cost(
-    record: &ShardRecord,
-    shard: &Shard,
-    helpers: &[ShardRecord],
-    price: Money,
-    now: Time,
-) -> Money {
+fn run_cost(record: &ShardRecord, helpers: &[ShardRecord], price: Money, now: Time) -> Money {
     let mut ran = GpuSeconds::default();
     for record in std::iter::once(record).chain(helpers) {
         ran += record.ran;
         if let Slot::Live(live) = &record.slot
             && let Some(started) = live.started
         {
-            ran += GpuSeconds::of(live.attempt.gpus.max(shard.gpus), now.since(started));
+            ran += GpuSeconds::of(live.attempt.gpus, now.since(started));
         }
     }
     Money((i128::from(ran.0) * i128::from(price.0) / 3600).min(i128::from(i64::MAX)) as i64)

@@ -11,6 +11,7 @@ pub mod backfill;
 pub mod bad_nodes;
 pub mod both;
 pub mod breaker;
+mod cancel;
 pub mod caps;
 pub mod census;
 pub mod check;
@@ -63,13 +64,14 @@ use crate::model::reason::Reason;
 use crate::model::state::{Slot, State, Stop};
 use crate::model::units::Time;
 
+use cancel::cancel;
 use census::Census;
 use dispatch::{Dispatch, Start};
 use event::{Event, What};
 use no_fit::Largest;
 use parking::{Room, Seat, Waiting};
 use placement::Placement;
-use plan::{Action, Plan, Target};
+use plan::{Action, Plan};
 use records::Records;
 use roster::Roster;
 use shadow::Foresight;
@@ -328,23 +330,6 @@ impl Waits {
 
     fn take(&mut self, shard: usize) -> Option<Reason> {
         self.0.get_mut(shard).and_then(Option::take)
-    }
-}
-
-/// Asks for the end of jobs, and notes on the record that it was babysit who asked. Jobs of other
-/// users in a shared state are theirs to cancel; Slurm would refuse us.
-fn cancel(state: &mut State, me: u32, why: Stop, mut jobs: Vec<Target>, plan: &mut Plan) {
-    jobs.retain(|target| {
-        let record = &mut state.shards[target.shard];
-        let Slot::Live(live) = &mut record.slot else { return true };
-        if live.job != target.job {
-            return true;
-        }
-        let first = live.stop.get_or_insert(why);
-        *first == why && live.attempt.uid == me
-    });
-    if !jobs.is_empty() {
-        plan.actions.push(Action::Cancel { why, jobs });
     }
 }
 

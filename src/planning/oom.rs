@@ -6,10 +6,11 @@ use regex::RegexSet;
 
 use crate::model::cluster::EndWord;
 use crate::model::policy::{Policy, Shard};
-use crate::model::state::{End, EndHow, Gate, HeldWhy, ShardRecord};
+use crate::model::state::{End, EndHow, HeldWhy, ShardRecord};
 use crate::model::units::Time;
 
 use super::event::What;
+use super::retry;
 
 /// What the usual frameworks print when a GPU has no memory left. "CUDA error" alone is not among
 /// them: most of those are something else.
@@ -41,7 +42,7 @@ pub fn escalate(
     record: &mut ShardRecord,
     end: &End,
     now: Time,
-) -> What {
+) -> Option<What> {
     let ran = end.tier.as_deref().and_then(|name| policy.tiers.iter().find(|t| t.name == name));
     let before = record.min_tier.or(shard.min_tier);
     let floor = ran.map(|tier| tier.rank).max(before);
@@ -49,11 +50,11 @@ pub fn escalate(
     match next {
         Some(tier) => {
             record.min_tier = Some(tier.rank);
-            What::MinTierRaised { tier: tier.name.clone() }
+            Some(What::MinTierRaised { tier: tier.name.clone() })
         }
         None => {
-            record.gate = Gate::Held { why: HeldWhy::TopTier, at: now };
-            What::Held { why: "out of GPU memory on the highest tier there is".to_owned() }
+            let told = "out of GPU memory on the highest tier there is".to_owned();
+            retry::hold(record, HeldWhy::TopTier, told, now)
         }
     }
 }

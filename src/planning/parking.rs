@@ -73,11 +73,12 @@ pub fn own_lane(
         // A job whose request cannot be read holds at least one GPU.
         let gpus = job.gpus.unwrap_or(1);
         if !job.state.holds_gpus() {
-            lane.pending_others += gpus;
+            // Anybody may wait for any number.
+            lane.pending_others = lane.pending_others.saturating_add(gpus);
         } else if *ours {
-            lane.running_ours += gpus;
+            lane.running_ours = lane.running_ours.saturating_add(gpus);
         } else {
-            lane.running_others += gpus;
+            lane.running_others = lane.running_others.saturating_add(gpus);
             lane.others_until = [lane.others_until, job.ends].into_iter().flatten().min();
         }
     }
@@ -102,8 +103,9 @@ pub fn room(policy: &Policy, state: &State, lane: &OwnLane) -> Room {
             (true, Some(free)) => Room::Gpus { free, size: u32::MAX },
         };
     };
-    let taken = lane.running_ours + lane.running_others + lane.pending_others + lane.pending_pinned;
-    let free = size.saturating_sub(taken);
+    let others = lane.running_others.saturating_add(lane.pending_others);
+    let ours = lane.running_ours.saturating_add(lane.pending_pinned);
+    let free = size.saturating_sub(others).saturating_sub(ours);
     Room::Gpus { free: share.map_or(free, |share| free.min(share)), size }
 }
 

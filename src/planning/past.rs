@@ -35,7 +35,7 @@ impl<'a> Past<'a> {
     /// job has a row for each run: one that still lives wins, else the latest.
     pub fn of(&self, attempt: &Attempt, job: Option<JobId>) -> Option<&'a PastJob> {
         let ours = self.ours(attempt).filter(|row| job.is_none_or(|id| id == row.id));
-        ours.max_by_key(|row| (row.end.is_none(), row.submitted, row.started, row.id))
+        ours.max_by_key(|row| (!row.is_over(), row.submitted, row.started, row.id))
     }
 
     /// Every row of one job of this attempt.

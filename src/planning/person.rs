@@ -52,6 +52,11 @@ pub fn wish(wish: Wish, shard: &Shard, record: &mut ShardRecord, by: &str, now: 
     answer
 }
 
+/// A person said so: only a person undoes it, whatever becomes of a job that was there by then.
+pub fn decided(gate: &Gate) -> bool {
+    matches!(gate, Gate::Held { why: HeldWhy::Person { .. }, .. } | Gate::Cancelled { .. })
+}
+
 fn hold(record: &mut ShardRecord, by: &str, now: Time) -> Answer {
     if let Gate::Held { .. } = record.gate {
         return Answer::Already("is held already".into());

@@ -165,9 +165,9 @@ pub fn stays_at_rest(
 /// all the same to its room.
 fn take_others(state: &mut State, (running, pending): (u32, u32)) -> bool {
     let Some(lane) = &mut state.learned.own_lane else { return false };
-    let before = lane.running_others + lane.pending_others;
+    let before = lane.running_others.saturating_add(lane.pending_others);
     (lane.running_others, lane.pending_others) = (running, pending);
-    before != running + pending
+    before != running.saturating_add(pending)
 }
 
 impl Read {

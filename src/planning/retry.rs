@@ -16,6 +16,7 @@ use super::event::{Event, What};
 use super::helpers;
 use super::measure::is_done;
 use super::oom;
+use super::person;
 use super::plan::Target;
 
 /// No back-off is longer than this (contract.md, `backoff`).
@@ -67,17 +68,17 @@ pub fn judge(
         }
         // Nobody is asked about a helper, which does no work of its own.
         Verdict::CancelledByOther if shard.helps.is_some() => {
-            events.push(rest(record, LONGEST_BACKOFF, now));
+            let told = rest(record, LONGEST_BACKOFF, now);
+            events.extend(told.map(|what| tell(record, what)));
         }
         Verdict::CancelledByOther => {
             let why = HeldWhy::JobCancelled { job: end.job, by: end.cancelled_by };
-            events
-                .push(tell(record, What::Held { why: "its job was cancelled by somebody".into() }));
-            record.gate = Gate::Held { why, at: now };
+            let told = hold(record, why, "its job was cancelled by somebody".into(), now);
+            events.extend(told.map(|what| tell(record, what)));
         }
         Verdict::GpuOutOfMemory => {
-            let what = oom::escalate(policy, shard, record, &end, now);
-            events.push(tell(record, what));
+            let told = oom::escalate(policy, shard, record, &end, now);
+            events.extend(told.map(|what| tell(record, what)));
         }
         Verdict::Failure => match bad_nodes::blame(record, &end, &marks) {
             Blame::Node(node) => {
@@ -87,22 +88,35 @@ pub fn judge(
             Blame::Shard => {
                 marks.take_back(record);
                 record.failures += 1;
-                if shard.helps.is_some() && record.failures >= policy.rules.max_failures {
-                    events.push(rest(record, LONGEST_BACKOFF, now));
-                } else if let Some(what) = punish(record, &end, &policy.rules, log, now) {
-                    events.push(tell(record, what));
-                }
+                let told =
+                    match shard.helps.is_some() && record.failures >= policy.rules.max_failures {
+                        true => rest(record, LONGEST_BACKOFF, now),
+                        false => punish(record, &end, &policy.rules, log, now),
+                    };
+                events.extend(told.map(|what| tell(record, what)));
             }
         },
     }
     record.last_end = Some(end);
 }
 
-fn rest(record: &mut ShardRecord, length: Secs, now: Time) -> Event {
+/// Submitted again after so long a rest, unless a person decided otherwise.
+fn rest(record: &mut ShardRecord, length: Secs, now: Time) -> Option<What> {
+    if person::decided(&record.gate) {
+        return None;
+    }
     let until = now + length;
     record.gate = Gate::Backoff { until };
-    let what = What::BackedOff { until, failures: record.failures };
-    Event { at: now, shard: Some(record.id.clone()), what }
+    Some(What::BackedOff { until, failures: record.failures })
+}
+
+/// Not submitted until a person has seen to it, unless one has decided about it already.
+pub fn hold(record: &mut ShardRecord, why: HeldWhy, told: String, now: Time) -> Option<What> {
+    if person::decided(&record.gate) {
+        return None;
+    }
+    record.gate = Gate::Held { why, at: now };
+    Some(What::Held { why: told })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,17 +196,15 @@ fn punish(
                 log: last.map(|line| (*line).to_owned()).collect(),
             }
         };
-        record.gate = Gate::Held { why, at: now };
-        let count = record.failures;
-        return Some(What::Held { why: format!("{count} failures in a row without a new row") });
+        let told = format!("{} failures in a row without a new row", record.failures);
+        return hold(record, why, told, now);
     }
     let doublings = record.failures.saturating_sub(1).min(16);
     let wait = Secs(rules.backoff.0.saturating_mul(1 << doublings)).min(LONGEST_BACKOFF);
     if wait.0 <= 0 {
         return None;
     }
-    record.gate = Gate::Backoff { until: now + wait };
-    Some(What::BackedOff { until: now + wait, failures: record.failures })
+    rest(record, wait, now)
 }
 
 /// A person wants no more of it, and Slurm still has its job.

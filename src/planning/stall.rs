@@ -5,7 +5,7 @@
 use crate::model::cluster::JobState;
 use crate::model::policy::Policy;
 use crate::model::reason::Reason;
-use crate::model::state::{Live, ShardRecord, Slot, State};
+use crate::model::state::{Live, ShardRecord, Slot, State, Stop};
 use crate::model::units::{Secs, Time};
 
 use super::event::{Event, What};
@@ -22,8 +22,9 @@ pub fn may_stall(record: &ShardRecord) -> bool {
     record.live().is_some_and(runs)
 }
 
+/// One that was to end and runs on is looked at again: its scancel may have come to nothing.
 fn runs(live: &Live) -> bool {
-    live.state == JobState::Running && live.stop.is_none()
+    live.state == JobState::Running && live.stop.is_none_or(|stop| stop == Stop::Stalled)
 }
 
 /// Marks and tells the stalls among the shards that `may_stall`, and names the jobs that are to be

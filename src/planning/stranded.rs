@@ -7,7 +7,7 @@
 
 use crate::model::cluster::JobState;
 use crate::model::policy::Policy;
-use crate::model::state::{Live, State};
+use crate::model::state::{Live, State, Stop};
 use crate::model::units::{Secs, Time};
 
 use super::census::Census;
@@ -30,7 +30,8 @@ pub fn stranded(
         let Some(pin) = &live.attempt.pin else { return false };
         let waits = live.state == JobState::Pending
             && live.absent.is_none()
-            && live.stop.is_none()
+            // Once more where its scancel came to nothing.
+            && live.stop.is_none_or(|stop| stop == Stop::Stranded)
             && live.attempt.uid == me
             && now.since(live.attempt.asked_at) >= STRANDED_AFTER;
         let at = there.iter().find(|p| p.pin == *pin);

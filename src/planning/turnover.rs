@@ -10,7 +10,7 @@ use crate::model::units::{Secs, Time};
 use super::event::{Event, What};
 use super::lpt::Lpt;
 
-/// A tick is every minute until it has been seen: the crontab line that `babysit crontab` prints.
+/// A tick is every minute until it has been seen: the crontab line that `babysit cron` prints.
 const USUAL_TICK: Secs = Secs::minutes(1);
 /// A tick sooner than this after another was started by hand, or by a second babysitter: nobody asks
 /// a controller that often on purpose. The gaps of a crontab's minute are at times 59 s.

@@ -1,6 +1,7 @@
 //! What Slurm's commands mean when they fail: by exit code and stderr, never by an empty stdout.
 
 use crate::model::observation::{Gap, GapKind};
+use crate::model::request::RefusalClass;
 
 use super::command::{End, NotFound, Outcome};
 
@@ -148,9 +149,37 @@ pub fn unreadable(source: &str, detail: String) -> Gap {
     Gap { kind: GapKind::Unreadable, source: source.to_owned(), detail }
 }
 
+/// Whose fault it is that a job's log folder cannot be made. Only what shards.toml or the folders
+/// themselves say is the request's; a disk that is full, or a file server that is away, will be back.
+pub fn of_folder(fault: &std::io::Error) -> RefusalClass {
+    use std::io::ErrorKind as Kind;
+    match fault.kind() {
+        Kind::PermissionDenied
+        | Kind::NotADirectory
+        | Kind::AlreadyExists
+        | Kind::NotFound
+        | Kind::InvalidInput
+        | Kind::InvalidFilename => RefusalClass::Request,
+        _ => RefusalClass::Limit,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_folder_on_a_full_disk_is_no_fault_of_the_shard() {
+        let of = |number| of_folder(&std::io::Error::from_raw_os_error(number));
+        // ENOSPC, EDQUOT, ESTALE, EIO, ETIMEDOUT.
+        for number in [28, 122, 116, 5, 110] {
+            assert_eq!(of(number), RefusalClass::Limit, "{number}");
+        }
+        // EACCES, ENOTDIR, EEXIST, ENAMETOOLONG.
+        for number in [13, 20, 17, 36] {
+            assert_eq!(of(number), RefusalClass::Request, "{number}");
+        }
+    }
 
     #[test]
     fn the_line_that_says_most() {

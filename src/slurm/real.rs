@@ -356,7 +356,8 @@ impl Slurm for RealSlurm {
         // Without its folder a job fails within seconds, with no word but `0:53`.
         if let Err(fault) = make_folder(&request.log_dir) {
             let folder = request.log_dir.display();
-            return refused(format!("the log folder {folder} cannot be made: {fault}"));
+            let text = format!("the log folder {folder} cannot be made: {fault}");
+            return Submitted::Refused(Refusal { class: error::of_folder(&fault), text });
         }
         // Ended too early it would leave a job behind whose fate must be found out.
         let enough = |left: Duration| left >= SBATCH_LEAST;

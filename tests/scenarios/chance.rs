@@ -236,12 +236,17 @@ impl Trial {
         let steps = cut.then(|| 1 + self.rng.below(9) as i64);
         let fails = rough && self.rng.chance(self.weather.faults / 10.0);
         let before = rules::look(&mut self.world.cluster);
+        let decided = decided(&self.disk);
         // slurmctld may stall in the middle of a cycle, and do later what it was asked.
         let stalls = rough && !cut && self.weather.faults > 0.0 && self.rng.chance(0.05);
         let stalls = stalls.then(|| 1 + self.rng.below(6));
         let seed = self.seed ^ (u64::from(self.ticks) << 20);
         let trouble = Trouble { seed, steps, fails, stalls, skew: self.skew };
         let report = cycle(&mut self.world, &mut self.disk, &trouble, tick);
+        for (i, gate) in decided {
+            let record = &self.disk.shards[i];
+            assert_eq!(record.gate, gate, "{}: a person said otherwise", record.id);
+        }
         // Recounting the whole history is what costs; a charge that is wrong once stays wrong.
         match self.ticks % 4 {
             0 => rules::always(&mut self.world),
@@ -283,6 +288,17 @@ impl Trial {
             assert!(!why.contains("breaks its own rules"), "{why}");
         }
     }
+}
+
+/// What a person said: no cycle may say otherwise, whatever becomes of the job. Helpers follow the
+/// shard that they help.
+fn decided(state: &State) -> Vec<(usize, Gate)> {
+    let by_a_person = |gate: &Gate| {
+        matches!(gate, Gate::Cancelled { .. } | Gate::Held { why: HeldWhy::Person { .. }, .. })
+    };
+    let shards = state.shards.iter().enumerate().filter(|(_, r)| r.id.helper_number().is_none());
+    let gates = shards.map(|(i, record)| (i, record.gate.clone()));
+    gates.filter(|(_, gate)| by_a_person(gate)).collect()
 }
 
 /// Runs these seeds, at least so many ticks; a failing one says which it was, and BABYSIT_SEEDS=7..8

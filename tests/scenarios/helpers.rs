@@ -1,7 +1,7 @@
 //! Split shards: idle GPUs take rows from a long shard, each row is done once, and helpers are in
 //! nobody's way.
 
-use babysit::model::policy::{CostIn, LaneMode, Policy, Shard};
+use babysit::model::policy::{CostIn, Lane, LaneMode, Policy, Shard};
 use babysit::model::reason::Reason;
 use babysit::model::split::Split;
 use babysit::model::state::{Gate, HeldWhy, Stop};
@@ -108,7 +108,11 @@ fn a_helper_gives_way_to_a_shard_that_waits() {
 
 /// One own GPU, extra ones that are taken away.
 fn two_lanes(extra: u32) -> Story {
-    let mut policy = Policy { shards: vec![split("find/s0", 24, 4)].into(), ..lanes(1, 2) };
+    in_two_lanes(extra, vec![split("find/s0", 24, 4)])
+}
+
+fn in_two_lanes(extra: u32, shards: Vec<Shard>) -> Story {
+    let mut policy = Policy { shards: shards.into(), ..lanes(1, 2) };
     policy.rules.lanes.mode = LaneMode::Both;
     let mut cluster = Cluster::at(T0)
         .node_in("own", "own", &[("rtx4090", 1)])
@@ -119,6 +123,36 @@ fn two_lanes(extra: u32) -> Story {
         .on_nodes_of("own");
     cluster.site.lists_of_qos = true;
     Story::new(policy, cluster)
+}
+
+/// What is left of the long one in extra may have to wait there again, and no helper could catch up on it.
+#[test]
+fn a_helper_stands_behind_nobody_who_has_more_left_and_cannot_be_helped() {
+    let mut story = in_two_lanes(1, vec![split("find/s0", 40, 4), shard("restore/s0", 30)]);
+    let mut asked_at = None;
+    for _ in 0..40 {
+        story.after(TEN);
+        let left = |id: &str, rows: u32| rows - story.record(id).progress.rows;
+        let for_each = left("find/s0", 40) / 2;
+        let there = story.record("find/s0~2").live().is_some();
+        if there && asked_at.is_none() {
+            assert!(for_each + 1 >= left("restore/s0", 30), "{for_each}");
+            asked_at = Some(hours(&story));
+        }
+    }
+    assert_eq!(story.record("restore/s0").live().and_then(|live| live.lane), Some(Lane::Extra));
+    assert!(asked_at.is_some_and(|at| at > 2.0), "{asked_at:?}");
+    to_the_end(&mut story);
+}
+
+#[test]
+fn a_helper_stands_at_once_where_the_long_one_has_its_own_gpu() {
+    let mut story = in_two_lanes(1, vec![split("find/s0", 24, 4), shard("restore/s0", 36)]);
+    story.tick();
+    story.after(TEN);
+    assert_eq!(story.record("restore/s0").live().and_then(|live| live.lane), Some(Lane::Own));
+    assert!(story.record("find/s0~2").live().is_some());
+    to_the_end(&mut story);
 }
 
 #[test]

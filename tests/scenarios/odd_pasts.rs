@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use babysit::model::cluster::EndWord;
+use babysit::model::cluster::{EndWord, JobState};
 use babysit::model::id::JobId;
 use babysit::model::observation::{Cluster as Shown, PastJob};
 use babysit::model::reason::Reason;
@@ -120,6 +120,45 @@ fn a_row_from_before_the_submission_is_no_end_of_it() {
     }
     let (state, _) = cycle(&story, shown, Some(vec![old]), story.world.now());
     assert!(state.shards[0].live().is_some_and(|live| live.absent.is_some()));
+}
+
+/// `scontrol requeue` of a job that allows it: accounting calls that run REQUEUED for ever, which is no
+/// word for an end, and gives the time at which it was over.
+#[test]
+fn a_run_that_was_requeued_is_past_and_paid_for() {
+    let mut story = in_lanes();
+    story.tick();
+    story.after(Secs::minutes(40));
+    let (job, now) = (story.job("q/s0"), story.world.now());
+    let shown = rules::look(&mut story.world.cluster);
+    let last = row(&story, job, "oracle-plan.q.s0.a1", shown.me, Some(EndWord::Failed));
+    let started = story.record("q/s0").live().and_then(|live| live.started);
+    let requeued = PastJob {
+        end: None,
+        submitted: started.map(|at| at - Secs(1)),
+        started,
+        ended: last.submitted,
+        ..last.clone()
+    };
+    let last = PastJob { started: Some(now - Secs::minutes(9)), ..last };
+    let rows = Some(vec![last.clone(), requeued.clone()]);
+    let runs = [&requeued, &last].map(|row| row.started.zip(row.ended).expect("both ran"));
+    let paid: i64 = runs.map(|(from, until)| until.since(from).0).iter().sum();
+
+    // Out of the queue, and in it for the minutes that Slurm shows what is over.
+    let mut gone = shown.clone();
+    gone.jobs.retain(|seen| seen.id != job);
+    let mut there = shown;
+    for seen in there.jobs.iter_mut().filter(|seen| seen.id == job) {
+        seen.state = JobState::Over(EndWord::Failed);
+        (seen.restarts, seen.submitted) = (1, last.submitted);
+        (seen.started, seen.ends) = (last.started, last.ended);
+    }
+    for (shown, what) in [(gone, "gone"), (there, "over")] {
+        let (state, _) = cycle(&story, shown, rows.clone(), now);
+        assert_eq!(end_of(&state), Some(EndHow::Word(EndWord::Failed)), "{what}");
+        assert_eq!(state.shards[0].ran.0, paid as u64, "{what}: each run, once");
+    }
 }
 
 // ---- the accounting

@@ -44,6 +44,26 @@ fn a_job_that_is_shown_twice_is_no_twin_of_itself() {
     }
 }
 
+/// Anybody may ask for more GPUs than any cluster has, and his job then waits in own for ever.
+#[test]
+fn requests_beyond_all_counting_leave_own_full_and_break_nothing() {
+    let mut story = in_lanes();
+    let mut shown = rules::look(&mut story.world.cluster);
+    let stranger = story.stranger_takes("P", 1, "rtx4090");
+    let jobs = rules::look(&mut story.world.cluster).jobs;
+    let mut asked = jobs.into_iter().find(|seen| seen.id == stranger).expect("there");
+    (asked.state, asked.gpus) = (JobState::Pending, Some(u32::MAX));
+    (asked.qos, asked.nodes, asked.ends) = ("own".into(), Default::default(), None);
+    for id in [900, 901] {
+        asked.id = JobId(id);
+        shown.jobs.push(asked.clone());
+    }
+    story.tick();
+    let (state, _) = cycle(&story, shown, None, story.world.now() + Secs(60));
+    let lane = state.learned.own_lane.expect("looked at");
+    assert_eq!(lane.pending_others, u32::MAX);
+}
+
 /// sbatch (or a wrapper of the site's) names an id that is not our job's: the token decides, and the job is
 /// neither taken for a second one nor cancelled.
 #[test]

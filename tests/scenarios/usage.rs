@@ -1,14 +1,14 @@
 //! Usage is charged late, and exactly once (policy.md section 7).
 
 use babysit::model::cluster::EndWord;
-use babysit::model::policy::{Policy, ReservationCharge, Shard};
+use babysit::model::policy::{CostIn, Policy, ReservationCharge, Shard};
 use babysit::model::state::ChargeKind;
 use babysit::model::units::{Secs, Time};
 use babysit::planning::census::Census;
 use babysit::planning::reservation;
 use babysit::sim::{Cluster, Table};
 
-use crate::harness::{Story, T0, lanes, shard, tiers};
+use crate::harness::{Story, T0, dollars, lanes, shard, tiers};
 use crate::prose::{MIN_4090, nodes, policy, wants};
 
 const P: (&str, &str, u32) = ("P", "rtx4090", 2);
@@ -158,4 +158,24 @@ fn a_newcomer_starts_at_the_floor_where_that_is_asked_for() {
         assert_eq!(given, if floor { 5_000_000 } else { 0 });
         assert_eq!(story.usage("NEW"), 0.0, "a floor is no charge");
     }
+}
+
+/// A price per GPU-hour is for the GPUs that the job has, whatever shards.toml says by now.
+#[test]
+fn a_job_costs_what_it_holds_though_more_gpus_are_asked_for_by_now() {
+    let spec = Shard {
+        cost: Some(CostIn::GpuHour(dollars(1.0))),
+        cap: Some(dollars(3.0)),
+        ..shard("a/s0", 8)
+    };
+    let mut story = Story::on(nodes(&[("P", "rtx4090", 4)]), vec![spec]);
+    story.tick();
+    story.world.policy.shards[0].gpus = 4;
+    story.after(Secs::hours(1));
+    let record = story.record("a/s0");
+    let started = record.live().and_then(|live| live.started).expect("it runs");
+    let ran = story.world.now().since(started).as_f64();
+    let spent = record.progress.spent.expect("a price").dollars();
+    assert!((spent - ran / 3600.0).abs() < 0.001, "{spent} dollars for {ran} s of one GPU");
+    assert!(record.over_cap.is_none());
 }

@@ -48,7 +48,7 @@ impl Step<'_, '_> {
     pub(super) fn pay_earlier(&mut self, live: &mut Live) {
         let unpaid = live.restarts.saturating_sub(live.paid) as usize;
         let rows = self.past.runs(&live.attempt, live.job, live.paid);
-        let rows = rows.get(..unpaid).filter(|rows| rows.iter().all(|row| row.end.is_some()));
+        let rows = rows.get(..unpaid).filter(|rows| rows.iter().all(|row| row.is_over()));
         let Some(rows) = rows else { return };
         for (run, row) in (live.paid..).zip(rows) {
             self.charge_row(&live.attempt, row, live.after(run));
@@ -66,7 +66,7 @@ impl Step<'_, '_> {
         }
         let others = live.runs_before();
         let rows = self.past.runs(&live.attempt, job.id, others);
-        let over = |(_, row): &(u32, &PastJob)| row.end.is_some() && row.started != job.started;
+        let over = |(_, row): &(u32, &PastJob)| row.is_over() && row.started != job.started;
         let earlier: Vec<(u32, &PastJob)> = (others..).zip(rows).filter(over).collect();
         if earlier.len() < job.restarts.saturating_sub(others) as usize {
             return Err("accounting does not have all of its runs yet".to_owned());

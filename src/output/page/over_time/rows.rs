@@ -14,7 +14,7 @@ impl Past<'_> {
     pub fn rows(&self) -> El {
         let totals = &self.status.totals;
         let mut points: Points = self.history.totals.iter().map(|t| (at(t.at), t.rows)).collect();
-        points.push((at(self.now), f64::from(totals.rows_done)));
+        points.push((at(self.now), totals.rows_done as f64));
         let begins = self.history.begins().unwrap_or(self.now);
         if points.len() < 2 && self.forecast.is_none() {
             return nothing(
@@ -29,7 +29,7 @@ impl Past<'_> {
         let later = |seconds: f64| self.now.0 as f64 + seconds;
         let ends = ahead.last().map_or(at(self.now), |last| later(last.seconds));
         let x = Axis::of_time(begins, Time(ends.max(at(self.now)) as i64));
-        let y = Axis::from_zero(f64::from(totals.rows_total.max(1)), &|rows| format!("{rows:.0}"));
+        let y = Axis::from_zero(totals.rows_total.max(1) as f64, &|rows| format!("{rows:.0}"));
         let mut lines = vec![Line {
             name: "finished rows".into(),
             look: 1,

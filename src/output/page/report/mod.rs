@@ -80,7 +80,7 @@ fn money_text(amount: f64) -> String {
     dollars(Money::from_dollars(amount).unwrap_or_default())
 }
 
-fn left(totals: &Totals) -> u32 {
+fn left(totals: &Totals) -> u64 {
     totals.rows_total.saturating_sub(totals.rows_done)
 }
 

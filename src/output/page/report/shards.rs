@@ -12,21 +12,21 @@ use super::super::chart::Table;
 use super::LISTED;
 
 pub(super) fn section(status: &Status) -> Section {
-    let mut families: BTreeMap<&str, [u32; 6]> = BTreeMap::new();
+    let mut families: BTreeMap<&str, [u64; 6]> = BTreeMap::new();
     for shard in &status.shards {
         let sum = families.entry(&shard.family).or_default();
         let counts = [
             1,
-            u32::from(shard.state == Word::Done),
-            u32::from(shard.state == Word::Running),
-            u32::from(shard.needs_person),
-            shard.rows.done,
-            shard.rows.total,
+            u64::from(shard.state == Word::Done),
+            u64::from(shard.state == Word::Running),
+            u64::from(shard.needs_person),
+            u64::from(shard.rows.done),
+            u64::from(shard.rows.total),
         ];
         sum.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
     }
-    let row = |(name, counts): (&&str, &[u32; 6])| {
-        let cells = counts.iter().map(u32::to_string);
+    let row = |(name, counts): (&&str, &[u64; 6])| {
+        let cells = counts.iter().map(u64::to_string);
         [(*name).to_owned()].into_iter().chain(cells).collect()
     };
     let by_family = Table {

@@ -16,7 +16,7 @@ pub(super) fn all(status: &Status, forecast: Option<&Forecast>, now: Time) -> Ve
     let totals = &status.totals;
     let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
     let plain = |text: String| el("span").text(text);
-    let done = share(f64::from(totals.rows_done), f64::from(totals.rows_total));
+    let done = share(totals.rows_done as f64, totals.rows_total as f64);
     let rows = Tile {
         class: "",
         name: "Rows done",
