@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use babysit::study::lab_mix::{Arrival, mix};
 use babysit::study::placing::{Field, PLACINGS, Placing, by_name, run};
+use babysit::study::site::Site;
 use babysit::study::waits::Waits;
 
 use babysit::model::units::Secs;
@@ -13,7 +14,7 @@ fn field(days: u32) -> Field {
 }
 
 fn through(field: &Field, placing: &Placing, jobs: &[Arrival]) -> Waits {
-    let ran = run(field, placing, jobs, &AtomicBool::new(false));
+    let ran = run(field, &Site::field(), placing, jobs, &AtomicBool::new(false));
     ran.expect("it adds up").expect("nobody stops it")
 }
 

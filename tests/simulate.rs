@@ -4,6 +4,10 @@
 
 use std::path::Path;
 use std::process::Output;
+use std::time::Duration;
+
+use babysit::model::state::{Alike, State};
+use babysit::store::Store;
 
 fn babysit(folder: &Path, args: &[&str]) -> Output {
     let mut command = assert_cmd::Command::cargo_bin("babysit").expect("built");
@@ -208,4 +212,87 @@ fn the_help_names_every_policy() {
     for rival in rivals() {
         assert!(replay.iter().any(|word| word == rival.name()), "replay --help: {}", rival.name());
     }
+}
+
+/// Families of placed shards, small ones first in the queue.
+fn placed(folder: &Path, more: &str) {
+    let family = |name: &str, lab: &str, gpus: u32, shards: u32| {
+        format!(
+            "[families.{name}]\nlab = \"{lab}\"\nsubmit = \"placed\"\ngpus = {gpus}\nshards = {shards}\nrows = 20\n\
+             row_time = \"30m\"\ncommand = \"true\"\ndone = {{ glob = \"runs/{name}/{{shard}}/*\" }}\n"
+        )
+    };
+    let toml = format!(
+        "project = \"p\"\nstate = \"state.json\"\n[tiers.a]\nrank = 1\ntflops = 1.0\n{}{}{more}",
+        family("small", "one", 1, 16),
+        family("wide", "two", 4, 2),
+    );
+    std::fs::write(folder.join("shards.toml"), toml).expect("written");
+}
+
+/// A tick saw one node of four GPUs and two of one.
+fn tick_saw_gpus(folder: &Path) {
+    let seen = |capacity: u32, nodes: &[&str]| Alike {
+        tier: "a".to_owned(),
+        capacity,
+        up: true,
+        reachable: true,
+        nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+        ..Alike::default()
+    };
+    let mut state = State::new("p", "00112233aabb");
+    state.learned.placements = vec![seen(4, &["n1"]), seen(1, &["n2", "n3"])];
+    let mut store = Store::at(folder.join("state.json")).lock(Duration::ZERO).expect("free");
+    store.save(&state).expect("saved");
+}
+
+/// What the better preset would save is one line, also where nothing waits in a lane.
+#[test]
+fn the_presets_are_compared_on_the_user_s_own_shards() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let call = |args: &[&str]| babysit(folder.path(), args);
+    let args = ["simulate", "--seeds", "4", "--compare", "field,best"];
+    written(folder.path(), 3, "", ["", ""]);
+    let line = said(&call(&args));
+    assert!(
+        line.starts_with("best instead of field: ends ") && line.lines().count() == 1,
+        "{line}"
+    );
+
+    placed(folder.path(), "");
+    let out = call(&args);
+    let error = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("no tick has seen which GPUs") && error.contains("babysit tick"),
+        "{error}"
+    );
+
+    tick_saw_gpus(folder.path());
+    let line = said(&call(&args));
+    let begins = "best instead of field for 18 placed shards: the last ends ";
+    assert!(line.starts_with(begins) && line.lines().count() == 1, "{line}");
+    assert!(line.contains("(4 seeds, 6 GPUs as the last tick saw them, "), "{line}");
+
+    // A policy that skips whoever cannot start lets the wide ones wait for the last of the small.
+    let json = said(&call(&["simulate", "--seeds", "4", "--compare", "skip,field", "--json"]));
+    let seen: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(seen["schema"], "babysit/simulate-placed/v1");
+    assert_eq!(
+        (&seen["shards"], &seen["gpus"], &seen["seeds"]),
+        (&18.into(), &6.into(), &4.into())
+    );
+    let later = seen["longer_by"]["mean"].as_f64().expect("both end");
+    assert!(later < -1.0, "{later}");
+
+    let more = "[families.own]\nshards = 2\nrows = 3\nrow_time = \"20m\"\ncommand = \"true\"\n\
+                done = { glob = \"own/{shard}/*\" }\n[families.huge]\ngpus = 8\nshards = 1\nrows = 3\n\
+                row_time = \"20m\"\ncommand = \"true\"\ndone = { glob = \"huge/{shard}/*\" }\n";
+    placed(folder.path(), more);
+    let lines = said(&call(&args));
+    assert!(lines.starts_with("best instead of field: ") && lines.lines().count() == 2, "{lines}");
+    assert!(
+        lines.contains("for 18 placed shards") && lines.contains("; 1 shard fits nowhere ("),
+        "{lines}"
+    );
 }

@@ -294,7 +294,7 @@ pub struct Simulate {
     /// has it; with --labs or --trace skip, field, soft, earliest, shadow, guard, best [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub policies: Vec<String>,
-    /// In one line, what policy B would save against policy A
+    /// In one line, what policy B would save against policy A; also `field`, the preset, which is now
     #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1, conflicts_with_all = ["policies", "labs", "trace"])]
     pub compare: Vec<String>,
     /// The rest of the campaign from where it stands, instead of the whole of it

@@ -36,6 +36,7 @@ mod scenario;
 mod screen;
 mod simulate;
 mod simulate_page;
+mod simulate_placed;
 mod simulate_placement;
 mod simulate_show;
 mod slurm;

@@ -10,13 +10,14 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::config;
 use crate::output::page::simulate::page;
+use crate::output::placed::line as placed_line;
 use crate::output::simulate::{
     Difference, Mean, PolicyView, SCHEMA, Simulation, Yours, savings, text,
 };
 use crate::study::Ran;
 use crate::study::forecast::rest;
 use crate::study::many::{Orders, Summary, longer_by, more, run_all, summary};
-use crate::study::method::{METHODS, Method, YOURS};
+use crate::study::method::{self, METHODS, Method, YOURS};
 use crate::study::setting::{Setting, ShardWork};
 use crate::study::statistics::Estimate;
 
@@ -25,12 +26,21 @@ use super::context::Context;
 use super::exit::{Exit, Stop};
 use super::page::{is_stdout, may_write, put};
 use super::scenario::{Chosen, may_simulate};
+use super::simulate_placed::{self, Compared};
 use super::target::did_you_mean;
 use super::{simulate_page, simulate_placement};
 
 pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
     if asked.labs || asked.trace.is_some() {
         return simulate_placement::run(cx, asked);
+    }
+    let placed = simulate_placed::compare(cx, asked)?;
+    if let Some(Compared { savings, whole: true }) = &placed {
+        match cx.talk.json {
+            true => cx.talk.result_json(savings)?,
+            false => cx.talk.result(&placed_line(savings))?,
+        }
+        return Ok(Exit::Done);
     }
     let Asked { mut setting, shards_of, yours } = setting(cx, asked)?;
     may_simulate(setting.work.iter().map(|work| work.rows))?;
@@ -65,7 +75,8 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
     if cx.talk.json {
         cx.talk.result_json(&seen)?;
     } else if two.is_some() {
-        cx.talk.result(&savings(&seen))?;
+        let placed = placed.map_or(String::new(), |compared| placed_line(&compared.savings));
+        cx.talk.result(&format!("{}{placed}", savings(&seen)))?;
     } else {
         cx.talk.result(&text(&seen, cx.talk.width, cx.talk.paint))?;
     }
@@ -111,7 +122,10 @@ fn methods(
     setting: &Setting,
     yours: Option<Method>,
 ) -> Result<Vec<Method>, Stop> {
-    let mut all = METHODS.to_vec();
+    let mut all = match names.is_empty() {
+        true => METHODS.to_vec(),
+        false => method::all().collect(),
+    };
     match yours {
         Some(yours) if !names.is_empty() || !all.iter().any(|m| setting.same(m, &yours)) => {
             all.push(yours);

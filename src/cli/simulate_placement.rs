@@ -8,6 +8,7 @@ use crate::output::simulate::Mean;
 use crate::study::lab_mix::{Arrival, mix};
 use crate::study::many::side_by_side;
 use crate::study::placing::{Field, PLACINGS, Placing, run as place};
+use crate::study::site::Site;
 use crate::study::statistics::estimate;
 use crate::study::trace::{self, Trace};
 use crate::study::waits::{Waits, Width};
@@ -33,6 +34,7 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
     let (load, days) = (asked.load.unwrap_or(load), asked.days.unwrap_or(days));
     let warm_up = Field::default().warm_up.min(days / 2);
     let field = Field { days, warm_up, by_tier: asked.by_tier, ..Field::default() };
+    let site = Site::field();
     let placings = named(&asked.policies, &PLACINGS, |placing| placing.name)?;
     let jobs = |seed| -> Vec<Arrival> {
         match &trace {
@@ -42,7 +44,7 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
     };
     let runs = with_bar(cx, asked.seeds, placings.len(), |orders| {
         side_by_side(placings.len(), orders, |n, seed| match placings.get(n) {
-            Some(placing) => place(&field, placing, &jobs(seed), orders.stop),
+            Some(placing) => place(&field, &site, placing, &jobs(seed), orders.stop),
             None => Err(format!("no policy number {n}")),
         })
     })?;

@@ -38,9 +38,17 @@ pub fn toml(about: &About, survey: &Survey, draft: &Draft) -> String {
     slurm(&mut out, about, survey, draft);
     lanes(&mut out, draft);
     tiers(&mut out, survey, draft);
+    out.push_str(PRESET);
     out.push_str(FAMILY);
     out
 }
+
+const PRESET: &str = r#"# What was measured to be better than the default. Before you take it, see what it would save you:
+# babysit simulate --compare field,best
+# [policy]
+# preset = "best"
+
+"#;
 
 const FAMILY: &str = r#"# Shards that run one program. Started again, it must skip the rows that are done.
 [families.work]

@@ -24,6 +24,7 @@ pub mod log;
 pub mod notify;
 pub mod page;
 pub mod paint;
+pub mod placed;
 pub mod placement;
 pub mod plan;
 pub mod replay;

@@ -193,7 +193,12 @@ pub fn savings(s: &Simulation) -> String {
 }
 
 /// `2.1 h earlier (95 %: 1.6 to 2.6 h)`; `mean` is what the new one takes more.
-fn saved(mean: Option<Mean>, less: &str, more: &str, shown: fn(f64) -> String) -> Option<String> {
+pub(super) fn saved(
+    mean: Option<Mean>,
+    less: &str,
+    more: &str,
+    shown: fn(f64) -> String,
+) -> Option<String> {
     let Mean { mean, plus_minus, .. } = mean?;
     let (word, size) = if mean > 0.0 { (more, mean) } else { (less, -mean) };
     Some(match plus_minus {

@@ -19,7 +19,7 @@ pub struct Arrival {
     pub min_tier: Option<u32>,
 }
 
-/// GPUs of the cluster (`placing::NODES`).
+/// GPUs of the cluster (`Site::field`).
 pub const CAPACITY: u32 = 40;
 /// Widest job that any placement there holds.
 pub const WIDEST: u32 = 8;

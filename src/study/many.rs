@@ -148,6 +148,17 @@ pub fn more(a: &[Ran], b: &[Ran], of: impl Fn(&Measures) -> f64) -> Option<Estim
     estimate(&both.collect::<Vec<_>>())
 }
 
+/// The same of any campaigns, over the seeds for which both have it.
+pub fn paired<T>(
+    a: &[(u64, T)],
+    b: &[(u64, T)],
+    of: impl Fn(&T) -> Option<f64>,
+) -> Option<Estimate> {
+    let pairs = a.iter().zip(b).filter(|((a, _), (b, _))| a == b);
+    let both = pairs.filter_map(|((_, a), (_, b))| Some(of(a)? - of(b)?));
+    estimate(&both.collect::<Vec<_>>())
+}
+
 /// How much longer `a` took than `b`, in hours.
 pub fn longer_by(a: &[Ran], b: &[Ran]) -> Option<Estimate> {
     more(a, b, |measures| measures.makespan)

@@ -110,8 +110,20 @@ pub const METHODS: [Method; 10] = [
     },
 ];
 
+/// The same as `now`, by the name that shards.toml has for it.
+pub const FIELD_PRESET: Method = Method {
+    name: "field",
+    sentence: "as [policy] preset = \"field\" has it, which is now",
+    ..PLAIN
+};
+
+/// Also those that are another name of one of `METHODS`.
+pub fn all() -> impl Iterator<Item = Method> {
+    METHODS.into_iter().chain([FIELD_PRESET])
+}
+
 pub fn by_name(name: &str) -> Option<Method> {
-    METHODS.into_iter().find(|method| method.name == name)
+    all().find(|method| method.name == name)
 }
 
 /// What shards.toml itself says.

@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::Outcome;
 use crate::model::id::ShardId;
 use crate::model::policy::{
-    PlaceOrder, PlaceRules, Policy, R3, Reserve, ReserveAt, Rules, Shard, SlurmSettings,
-    SubmitMode, Tier,
+    PlaceOrder, PlaceRules, Policy, R3, Reserve, ReserveAt, Rules, Shard, SlurmSettings, SubmitMode,
 };
 use crate::model::shards::Shards;
 use crate::model::state::{ChargeKind, ShardRecord};
-use crate::model::units::{Secs, Tflops, Time, Usage};
+use crate::model::units::{Secs, Time, Usage};
 use crate::planning::event::What;
 use crate::sim::{Cluster, Table};
 
 use super::campaign::{BEGINS, ME};
-use super::lab_mix::{Arrival, CAPACITY};
+use super::lab_mix::Arrival;
+use super::site::Site;
 use super::waits::{Served, Waits, waits};
 use super::world::World;
 
@@ -80,13 +80,6 @@ pub fn by_name(name: &str) -> Option<Placing> {
     PLACINGS.into_iter().find(|placing| placing.name == name)
 }
 
-/// Tiers, weakest first: name and TFLOPS.
-pub const TIERS: [(&str, f64); 3] = [("rtx3080ti", 34.1), ("rtx4090", 82.6), ("rtx5090", 104.8)];
-/// The tier on which a job runs as long as it says.
-const REFERENCE: f64 = 82.6;
-/// Nodes of each tier, and GPUs of each node.
-const NODES: [(u32, u32); 3] = [(4, 2), (4, 4), (2, 8)];
-
 /// One campaign, but for its jobs and its policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Field {
@@ -110,29 +103,24 @@ impl Default for Field {
 /// A tick that failed, or GPU-seconds that do not add up: bugs of babysit.
 pub fn run(
     field: &Field,
+    site: &Site,
     placing: &Placing,
     arrivals: &[Arrival],
     stop: &AtomicBool,
 ) -> Result<Option<Waits>, String> {
-    let mut cluster = Cluster::at(BEGINS).site(|site| {
+    let cluster = Cluster::at(BEGINS).site(|site| {
         // Longer than from one tick to the next, so that accounting need not be asked.
         site.min_job_age = Secs(field.every.0 * 2 + 60);
     });
-    for (tier, (name, _)) in TIERS.iter().enumerate() {
-        let (nodes, gpus) = NODES.get(tier).copied().unwrap_or_default();
-        for n in 0..nodes {
-            cluster = cluster.node(&format!("{name}-{n}"), &[(name, gpus)]);
-        }
-    }
-    let mut world = World::new(policy(placing), cluster, ME, 1);
+    let mut world = World::new(policy(site, placing), site.build(cluster), ME, 1);
     let mut hall = Hall::new(arrivals);
     let end = BEGINS + Secs(i64::from(field.days) * 86_400);
     let mut seen = None;
-    while world.now() < end {
+    while world.now() < end && !hall.is_empty(&world) {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let arrived = hall.admit(&mut world, field);
+        let arrived = hall.admit(&mut world, field, site);
         // Between changes a cycle decides nothing here: what a reservation holds only grows older.
         let changes = world.cluster.changes();
         // Shadows move on with the clock.
@@ -151,26 +139,24 @@ pub fn run(
     }
     world.tick();
     hall.hear(&mut world);
-    hall.check(&world)?;
-    Ok(Some(waits(field, &hall.served, &hall.told)))
+    hall.check(&world, site)?;
+    Ok(Some(waits(field, site.gpus(), &hall.served, &hall.told)))
 }
 
-fn policy(placing: &Placing) -> Policy {
-    let tier = |(n, (name, tflops)): (usize, &(&str, f64))| Tier {
-        name: (*name).to_owned(),
-        gres: vec![(*name).to_owned()],
-        rank: n as u32 + 1,
-        tflops: Tflops::from_f64(*tflops).unwrap_or_default(),
-        partition: None,
-        max_gpus: None,
-    };
+fn policy(site: &Site, placing: &Placing) -> Policy {
+    let rules = Rules { place: placing.rules, ..Rules::default() };
+    Policy { tiers: site.tiers.clone(), rules, ..empty() }
+}
+
+/// No shard yet, no tier and no lanes.
+pub(super) fn empty() -> Policy {
     Policy {
         project: "sim".to_owned(),
         shards: Shards::default(),
-        tiers: TIERS.iter().enumerate().map(tier).collect(),
+        tiers: Vec::new(),
         lanes: None,
         backfill: None,
-        rules: Rules { place: placing.rules, ..Rules::default() },
+        rules: Rules::default(),
         slurm: SlurmSettings::default(),
         logs: "/logs".into(),
         notify: None,
@@ -228,7 +214,12 @@ impl<'a> Hall<'a> {
         Hall { arrivals, next: 0, place, served, told, charged: Charged::default() }
     }
 
-    fn admit(&mut self, world: &mut World, field: &Field) -> bool {
+    /// Everybody has come, and nobody is left.
+    fn is_empty(&self, world: &World) -> bool {
+        self.next == self.arrivals.len() && world.state.shards.iter().all(is_done)
+    }
+
+    fn admit(&mut self, world: &mut World, field: &Field, site: &Site) -> bool {
         let now = world.now();
         let first = self.next;
         while let Some(job) = self.arrivals.get(self.next).filter(|j| BEGINS + j.at <= now) {
@@ -237,9 +228,7 @@ impl<'a> Hall<'a> {
             let id = ShardId::new(&name, &name);
             let mut table = Table::new(1, job.runs);
             if field.by_tier {
-                for (name, tflops) in TIERS {
-                    table = table.slower_on(name, REFERENCE / tflops);
-                }
+                table = site.by_tier(table);
             }
             world.cluster.work.add(&id.to_string(), table);
             self.place.insert(id.shard.clone(), self.next);
@@ -261,12 +250,11 @@ impl<'a> Hall<'a> {
                 _ => {}
             }
         }
-        let done = |record: &ShardRecord| record.finished.is_some() && record.live().is_none();
         // In one go and rarely: each removal moves all behind it.
-        if world.state.shards.iter().filter(|record| done(record)).count() < KEPT {
+        if world.state.shards.iter().filter(|record| is_done(record)).count() < KEPT {
             return;
         }
-        let gone: Vec<bool> = world.state.shards.iter().map(done).collect();
+        let gone: Vec<bool> = world.state.shards.iter().map(is_done).collect();
         for (record, _) in world.state.shards.iter().zip(&gone).filter(|(_, gone)| **gone) {
             self.charged.add(record);
         }
@@ -278,7 +266,7 @@ impl<'a> Hall<'a> {
     }
 
     /// Fills in when each job started and ended, and that all GPU-seconds were charged once.
-    fn check(&mut self, world: &World) -> Result<(), String> {
+    fn check(&mut self, world: &World, site: &Site) -> Result<(), String> {
         if let Some(twice) = world.cluster.overlaps().first() {
             return Err(format!("two jobs of one shard at a time: {twice:?}"));
         }
@@ -320,12 +308,16 @@ impl<'a> Hall<'a> {
             return Err(format!("usage of the labs is {usage:?}, charged {:?}", charged.usage));
         }
         // What led to a start is paid with the run, so no lab has more of it than there was.
-        let all = capacity(world.now().since(BEGINS)) as u64;
+        let all = capacity(site.gpus(), world.now().since(BEGINS)) as u64;
         if charged.run + charged.reserved + charged.released > all {
             return Err(format!("{charged:?} is more than {all} GPU-seconds"));
         }
         Ok(())
     }
+}
+
+fn is_done(record: &ShardRecord) -> bool {
+    record.finished.is_some() && record.live().is_none()
 }
 
 /// Shards that are done are taken away when there are so many.
@@ -349,6 +341,6 @@ pub(super) fn moment(at: Secs) -> Time {
 }
 
 /// GPU-seconds of the whole cluster over a length of time.
-pub(super) fn capacity(length: Secs) -> f64 {
-    f64::from(CAPACITY) * length.as_f64()
+pub(super) fn capacity(gpus: u32, length: Secs) -> f64 {
+    f64::from(gpus) * length.as_f64()
 }

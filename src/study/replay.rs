@@ -11,7 +11,7 @@ use crate::model::units::Time;
 use crate::planning::plan;
 use crate::planning::plan::{Action, Plan, Purpose};
 
-use super::method::{self, METHODS, Method};
+use super::method::{self, Method};
 use super::placing::{self, PLACINGS, Placing};
 
 /// What one cycle was given to decide on.
@@ -43,11 +43,10 @@ pub fn rivals() -> Vec<Rival> {
     // Which shards are split, and whose jobs are pilots, is in the recorded policy, and no rule of a
     // policy.
     let of_rules = |method: &Method| !method.split && !method.pilots;
-    let lanes =
-        METHODS.into_iter().filter(of_rules).map(|method| match placing::by_name(method.name) {
-            Some(placing) => Rival::Whole(method, placing),
-            None => Rival::Lanes(method),
-        });
+    let lanes = method::all().filter(of_rules).map(|method| match placing::by_name(method.name) {
+        Some(placing) => Rival::Whole(method, placing),
+        None => Rival::Lanes(method),
+    });
     let only = PLACINGS.into_iter().filter(|placing| method::by_name(placing.name).is_none());
     lanes.chain(only.map(Rival::Placing)).collect()
 }

@@ -6,7 +6,7 @@ use crate::model::units::{Secs, Time};
 
 use super::backfill::filled;
 use super::campaign::BEGINS;
-use super::lab_mix::{Arrival, CAPACITY};
+use super::lab_mix::Arrival;
 use super::placing::{Field, Told, capacity, moment};
 use super::statistics::{jain, quantile};
 
@@ -52,6 +52,8 @@ pub struct Width {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waits {
     pub widths: Vec<Width>,
+    /// Hours until the last job had ended; `None`: one never did.
+    pub makespan: Option<f64>,
     /// Share of all GPU-seconds after the warm-up that jobs ran.
     pub utilization: f64,
     /// The rest: what backfill could have had, reserved GPUs included.
@@ -68,7 +70,7 @@ pub struct Waits {
     pub deviation: f64,
 }
 
-pub fn waits(field: &Field, served: &[Served], told: &Told) -> Waits {
+pub fn waits(field: &Field, gpus: u32, served: &[Served], told: &Told) -> Waits {
     let end = BEGINS + Secs(i64::from(field.days) * 86_400);
     let from = BEGINS + Secs(i64::from(field.warm_up) * 86_400);
     let counted = || served.iter().filter(|job| job.arrived >= from && job.arrived < end);
@@ -101,10 +103,10 @@ pub fn waits(field: &Field, served: &[Served], told: &Told) -> Waits {
         let ran = job.ran.iter().map(|(a, b)| (*b).min(end).since((*a).max(from)).as_f64());
         f64::from(job.gpus) * ran.sum::<f64>()
     };
-    let whole = capacity(end.since(from));
+    let whole = capacity(gpus, end.since(from));
     let used = served.iter().map(inside).sum::<f64>() / whole;
     let runs = served.iter().flat_map(|job| job.ran.iter().map(|(a, b)| (*a, *b, job.gpus)));
-    let filled = filled(CAPACITY, &runs.collect::<Vec<_>>(), from, end);
+    let filled = filled(gpus, &runs.collect::<Vec<_>>(), from, end);
     let mut labs: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for job in served.iter().filter(|job| job.arrived < end) {
         let lab = labs.entry(job.lab.as_str()).or_default();
@@ -117,8 +119,12 @@ pub fn waits(field: &Field, served: &[Served], told: &Told) -> Waits {
     let fair = fair_shares(&wanted, used);
     let ratios: Vec<f64> =
         got.iter().zip(&fair).filter(|(_, f)| **f > 0.0).map(|(g, f)| g / f).collect();
+    let last_end = |job: &Served| job.ran.last().map(|(_, to)| *to).filter(|to| *to <= end);
+    let ends: Option<Vec<Time>> = served.iter().map(last_end).collect();
+    let makespan = ends.and_then(|ends| ends.into_iter().max()).map(|at| at.since(BEGINS));
     Waits {
         widths,
+        makespan: makespan.map(|length| length.as_f64() / 3600.0),
         utilization: used,
         idle: 1.0 - used,
         with_backfill: used + filled.used / whole,

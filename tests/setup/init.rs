@@ -101,6 +101,15 @@ fn fake_slurm_the_first_file_knows_the_cluster_and_passes_check() {
     lab.write("shards.toml", &lab.read("shards.toml").replace(asked, answer));
     let said = lab.run(&["check"], 0).out;
     assert!(!said.contains("is in no tier"), "{said}");
+
+    // And it can be seen what the better preset would save, then taken.
+    has(&text, "babysit simulate --compare field,best");
+    let line = lab.run(&["simulate", "--seeds", "2", "--compare", "field,best"], 0).out;
+    assert!(line.starts_with("best instead of field: "), "{line}");
+    let (asked, answer) = ("# [policy]\n# preset = \"best\"\n", "[policy]\npreset = \"best\"\n");
+    has(&text, asked);
+    lab.write("shards.toml", &lab.read("shards.toml").replace(asked, answer));
+    lab.run(&["check"], 0);
 }
 
 #[test]
