@@ -177,43 +177,6 @@ fn a_forecast_is_of_shards_toml_as_it_stands() {
     assert!(text.contains("by shards.toml as it stands"), "{text}");
 }
 
-/// Each row has a time of its own in memory: said before the machine has none left.
-#[test]
-fn more_rows_than_memory_holds_are_refused_before_anything_is_simulated() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let toml = "project = \"many\"\n[families.find]\nshards = 3\nrows = 4000000000\n\
-                row_time = \"1s\"\ncommand = \"true\"\n\
-                done = { glob = \"runs/{shard}/row_*.json\" }\n";
-    std::fs::write(folder.path().join("shards.toml"), toml).expect("written");
-    for args in [&["simulate"][..], &["simulate", "--show"], &["status", "--forecast"]] {
-        let out = babysit(folder.path(), args);
-        let text = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert_eq!(out.status.code(), Some(1), "{args:?}: {text}");
-        assert!(text.contains("12000000000 rows are too many"), "{args:?}: {text}");
-        assert!(text.contains("at most 50000000"), "{args:?}: {text}");
-    }
-}
-
-/// Whoever reads `--help` learns of every policy there is to name.
-#[test]
-fn the_help_names_every_policy() {
-    use babysit::study::{method::METHODS, placing::PLACINGS, replay::rivals};
-    let folder = tempfile::tempdir().expect("a folder");
-    let words = |command: &str| -> Vec<String> {
-        let help = said(&babysit(folder.path(), &[command, "--help"]));
-        let word = |c: char| !(c.is_alphanumeric() || c == '-' || c == '.');
-        help.split(word).map(|word| word.trim_end_matches('.').to_owned()).collect()
-    };
-    let (simulate, replay) = (words("simulate"), words("replay"));
-    let both = METHODS.iter().map(|m| m.name).chain(PLACINGS.iter().map(|p| p.name));
-    for name in both {
-        assert!(simulate.iter().any(|word| word == name), "simulate --help: {name}");
-    }
-    for rival in rivals() {
-        assert!(replay.iter().any(|word| word == rival.name()), "replay --help: {}", rival.name());
-    }
-}
-
 /// Families of placed shards, small ones first in the queue.
 fn placed(folder: &Path, more: &str) {
     let family = |name: &str, lab: &str, gpus: u32, shards: u32| {
@@ -295,4 +258,41 @@ fn the_presets_are_compared_on_the_user_s_own_shards() {
         lines.contains("for 18 placed shards") && lines.contains("; 1 shard fits nowhere ("),
         "{lines}"
     );
+}
+
+/// Each row has a time of its own in memory: said before the machine has none left.
+#[test]
+fn more_rows_than_memory_holds_are_refused_before_anything_is_simulated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let toml = "project = \"many\"\n[families.find]\nshards = 3\nrows = 4000000000\n\
+                row_time = \"1s\"\ncommand = \"true\"\n\
+                done = { glob = \"runs/{shard}/row_*.json\" }\n";
+    std::fs::write(folder.path().join("shards.toml"), toml).expect("written");
+    for args in [&["simulate"][..], &["simulate", "--show"], &["status", "--forecast"]] {
+        let out = babysit(folder.path(), args);
+        let text = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(1), "{args:?}: {text}");
+        assert!(text.contains("12000000000 rows are too many"), "{args:?}: {text}");
+        assert!(text.contains("at most 50000000"), "{args:?}: {text}");
+    }
+}
+
+/// Whoever reads `--help` learns of every policy there is to name.
+#[test]
+fn the_help_names_every_policy() {
+    use babysit::study::{method::METHODS, placing::PLACINGS, replay::rivals};
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = |command: &str| -> Vec<String> {
+        let help = said(&babysit(folder.path(), &[command, "--help"]));
+        let word = |c: char| !(c.is_alphanumeric() || c == '-' || c == '.');
+        help.split(word).map(|word| word.trim_end_matches('.').to_owned()).collect()
+    };
+    let (simulate, replay) = (words("simulate"), words("replay"));
+    let both = METHODS.iter().map(|m| m.name).chain(PLACINGS.iter().map(|p| p.name));
+    for name in both {
+        assert!(simulate.iter().any(|word| word == name), "simulate --help: {name}");
+    }
+    for rival in rivals() {
+        assert!(replay.iter().any(|word| word == rival.name()), "replay --help: {}", rival.name());
+    }
 }
