@@ -248,6 +248,14 @@ fn the_presets_are_compared_on_the_user_s_own_shards() {
     let later = seen["longer_by"]["mean"].as_f64().expect("both end");
     assert!(later < -1.0, "{later}");
 
+    // Of what is left, neither what is cancelled nor what waits for a person: as in the forecast.
+    said(&call(&["cancel", "small"]));
+    said(&call(&["hold", "wide/s0"]));
+    let args_left =
+        ["simulate", "--seeds", "1", "--compare", "skip,field", "--from-state", "--json"];
+    let seen: serde_json::Value = serde_json::from_str(&said(&call(&args_left))).expect("JSON");
+    assert_eq!(seen["shards"], 1);
+
     let more = "[families.own]\nshards = 2\nrows = 3\nrow_time = \"20m\"\ncommand = \"true\"\n\
                 done = { glob = \"own/{shard}/*\" }\n[families.huge]\ngpus = 8\nshards = 1\nrows = 3\n\
                 row_time = \"20m\"\ncommand = \"true\"\ndone = { glob = \"huge/{shard}/*\" }\n";

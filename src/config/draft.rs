@@ -13,8 +13,8 @@ use super::family::{self, RawFamily};
 use super::fault::{self, Faults};
 use super::layers::Layers;
 use super::sbatch_args::Laned;
-use super::{Loaded, absolute, clashes, keys, parsed, sections, shards, text_of, whole};
-use crate::model::policy::{Lanes, Policy, SubmitMode};
+use super::{Loaded, absolute, clashes, key_of, keys, parsed, sections, shards, text_of, whole};
+use crate::model::policy::{Lanes, Policy, Shard, SubmitMode};
 use crate::model::shards::Shards;
 
 /// So far without a fault.
@@ -120,6 +120,9 @@ impl Draft {
         };
         let shards = shards::resolve(families, &context, sink);
         clashes::between_shards(&shards, sink);
+        if !helpers_fit(&shards, sink) {
+            return;
+        }
         policy.shards = shards.into();
         park_fits(policy, sink);
         clashes::backfill(policy, sink);
@@ -154,6 +157,22 @@ impl Raw {
         let policy = Policy { project, shards, tiers, lanes, backfill, rules, slurm, logs, notify };
         Raw { policy, state, labs, families }
     }
+}
+
+/// Most helpers of a file: ten thousand shards with `split = true` have 70 000.
+const HELPERS_MOST: usize = 200_000;
+
+/// Each helper has its record in the state, whether it ever has a job or not.
+fn helpers_fit(shards: &[Shard], sink: &mut Sink) -> bool {
+    let all: usize = shards.iter().map(Shard::helpers).sum();
+    let Some(most) = shards.iter().max_by_key(|shard| shard.helpers()) else { return true };
+    if all > HELPERS_MOST {
+        let key = key_of(&sink.lines, &most.id, "split");
+        let text =
+            format!("makes {all} helpers with those of all other shards, more than {HELPERS_MOST}");
+        sink.fault(&key, text, "let fewer jobs share a shard: some 8 are usual");
+    }
+    all <= HELPERS_MOST
 }
 
 /// More parking places than shards do no harm: every PENDING job simply stays in own.

@@ -180,6 +180,11 @@ mod tests {
     }
 
     #[test]
+    fn gpu_seconds_beyond_all_counting_stay_the_most_there_is() {
+        assert_eq!(GpuSeconds::of(u32::MAX, Secs(i64::MAX)), GpuSeconds(u64::MAX));
+    }
+
+    #[test]
     fn a_clock_that_stepped_back_gives_no_negative_length() {
         assert_eq!(Time(10).since(Time(20)), Secs(0));
     }

@@ -61,12 +61,9 @@ pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
     let helpers = state.busy_helpers();
     let (mut work, mut left, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (shard, record)) in policy.shards.iter().zip(&state.shards).enumerate() {
-        if is_done(shard, record) || matches!(record.gate, Gate::Cancelled { .. }) {
-            continue;
-        }
-        let person = matches!(record.gate, Gate::Held { .. } | Gate::Refused { .. });
-        if person || record.over_cap.is_some() {
-            left_out.push(i);
+        if !goes_on(shard, record) {
+            let gone = is_done(shard, record) || matches!(record.gate, Gate::Cancelled { .. });
+            left_out.extend((!gone).then_some(i));
             continue;
         }
         let done = record.progress.rows.min(shard.rows);
@@ -111,6 +108,12 @@ pub fn rest(scenario: Scenario, policy: &Policy, state: &State) -> Rest {
     setting.make_room();
     let every = every(&setting);
     Rest { setting, left, left_out, every }
+}
+
+/// Is anything left that will be done without a person?
+pub(super) fn goes_on(shard: &Shard, record: &ShardRecord) -> bool {
+    let open = matches!(record.gate, Gate::Open | Gate::Backoff { .. });
+    !is_done(shard, record) && open && record.over_cap.is_none()
 }
 
 /// The lane in which its job has its GPUs now.

@@ -6,6 +6,7 @@ use crate::model::units::Secs;
 use crate::planning::measure::rows_left;
 use crate::sim::Rng;
 
+use super::forecast::goes_on;
 use super::lab_mix::{Arrival, seconds};
 use super::placing::Field;
 use super::setting::ROW_CV;
@@ -40,14 +41,14 @@ fn is_placed(shard: &Shard) -> bool {
 }
 
 impl Placed {
-    /// `rest`: only the rows that are left. `None`: no tick has seen any GPUs yet.
+    /// `rest`: only the rows that are left, as the forecast has them. `None`: no tick has seen any GPUs yet.
     pub fn of(policy: &Policy, state: &State, rest: bool) -> Option<Placed> {
         let site = Site::of(policy, state)?;
         let field = Field { days: LONGEST, warm_up: 0, ..Field::default() };
         let mut placed = Placed { field, site, shards: Vec::new(), rows: Vec::new(), too_wide: 0 };
         for (shard, record) in policy.shards.iter().zip(&state.shards) {
             let rows = if rest { rows_left(shard, record) } else { shard.rows };
-            if !is_placed(shard) || rows == 0 {
+            if !is_placed(shard) || rows == 0 || (rest && !goes_on(shard, record)) {
                 continue;
             }
             if !placed.site.fits(shard.gpus, shard.min_tier) {
