@@ -207,8 +207,12 @@ impl Waiting {
 pub fn sort(policy: &Policy, lpt: &Lpt, waiting: &mut [Waiting]) {
     // What of own there is to give is for shards first.
     let helps = |w: &Waiting| policy.shards[w.shard].helps.is_some();
-    waiting.sort_by_key(helps);
-    let shards = waiting.partition_point(|w| !helps(w));
+    let shards = if policy.named() < policy.shards.len() {
+        waiting.sort_by_key(helps);
+        waiting.partition_point(|w| !helps(w))
+    } else {
+        waiting.len()
+    };
     let (shards, helpers) = waiting.split_at_mut(shards);
     lpt.sort(policy, shards, |w| w.shard);
     lpt.sort(policy, helpers, |w| w.shard);
