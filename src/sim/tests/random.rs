@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 
+use super::super::job::Job;
 use super::super::{Faults, Table};
 use super::*;
 use crate::model::request::Change;
@@ -172,8 +173,14 @@ proptest! {
                 other => act(&mut small, other),
             }
         }
-        prop_assert_eq!(large.history(), small.history());
+        prop_assert_eq!(jobs_of(&large), jobs_of(&small));
     }
+}
+
+/// All that anybody can see of the jobs. Which of them the scheduler takes for one kind, so as to look at
+/// one for all, depends on what it happened to look at before, and only spares it work.
+fn jobs_of(cluster: &Cluster) -> Vec<Job> {
+    cluster.history().iter().map(|job| Job { kind: 0, ..job.clone() }).collect()
 }
 
 fn queue_of(cluster: &mut Cluster) -> Vec<QueueJob> {
