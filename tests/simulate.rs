@@ -266,6 +266,18 @@ fn the_presets_are_compared_on_the_user_s_own_shards() {
         lines.contains("for 18 placed shards") && lines.contains("; 1 shard fits nowhere ("),
         "{lines}"
     );
+
+    // What a tier may give one shard at most is the cycle's rule, and so it is here.
+    placed(folder.path(), "");
+    let file = folder.path().join("shards.toml");
+    let toml =
+        std::fs::read_to_string(&file).expect("read").replace("rank = 1", "rank = 1\nmax_gpus = 2");
+    std::fs::write(&file, toml).expect("written");
+    let line = said(&call(&args));
+    assert!(
+        line.contains("for 16 placed shards") && line.contains("2 shards fit nowhere"),
+        "{line}"
+    );
 }
 
 /// Each row has a time of its own in memory: said before the machine has none left.

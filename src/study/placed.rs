@@ -3,6 +3,7 @@
 use crate::model::policy::{Policy, Shard, SubmitMode};
 use crate::model::state::State;
 use crate::model::units::Secs;
+use crate::planning::alike;
 use crate::planning::measure::rows_left;
 use crate::sim::Rng;
 
@@ -51,7 +52,9 @@ impl Placed {
             if !is_placed(shard) || rows == 0 || (rest && !goes_on(shard, record)) {
                 continue;
             }
-            if !placed.site.fits(shard.gpus, shard.min_tier) {
+            let min_tier = record.min_tier.or(shard.min_tier);
+            let fit = alike::fit(policy, shard, min_tier, &state.learned.placements);
+            if !fit.iter().any(|placements| placements.up) {
                 placed.too_wide += 1;
                 continue;
             }
@@ -63,7 +66,7 @@ impl Placed {
                 gpus: shard.gpus,
                 runs: length,
                 limit: length,
-                min_tier: shard.min_tier,
+                min_tier,
             });
         }
         Some(placed)
