@@ -79,7 +79,8 @@ pub enum PlaceOrder {
     /// Best tier first (policy.md section 6 a).
     #[default]
     Tier,
-    /// The same, but last of all those that a wider shard in the queue could use.
+    /// The same, but last of all those where wider shards of the queue will start, and the fullest of
+    /// equal ones.
     Guard,
 }
 

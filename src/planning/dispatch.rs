@@ -12,6 +12,7 @@ use super::backfill;
 use super::bad_nodes;
 use super::breaker;
 use super::event::Event;
+use super::fit_places::FitPlaces;
 use super::guard::Guard;
 use super::no_fit;
 use super::placement::{Placement, fits, give, has_room_beside_gpus};
@@ -88,14 +89,14 @@ pub fn dispatch(
     foresight: Foresight,
     events: &mut Vec<Event>,
 ) -> Dispatch {
-    let Foresight { shadow, ends } = foresight;
-    let guard = Guard::new(moment.policy, state, queue);
+    let Foresight { shadow, ends, guard, places } = foresight;
     let mut hall = Hall {
         moment,
         placements,
         shadow,
         ends,
         guard,
+        places,
         kept: None,
         first: None,
         stopped: Vec::new(),
@@ -143,7 +144,9 @@ struct Hall<'a> {
     shadow: Option<Shadow>,
     /// When the GPUs of each placement will be free, where a reservation is begun by that.
     ends: Option<Shadow>,
-    guard: Guard,
+    /// What is taken last of all, since wider ones will start there.
+    guard: Option<Guard>,
+    places: FitPlaces,
     /// Where rank 1 will start, and its GPUs: our jobs in Slurm's queue are kept off there.
     kept: Option<(Pin, u32)>,
     /// The first that waits, for those behind.
@@ -207,7 +210,7 @@ impl<'a> Hall<'a> {
             return if all { Some(Reason::NoCpusOrMemory) } else { reason };
         }
         if self.shadow.is_some() {
-            return Some(self.keep(i, min, &shunned, rank));
+            return Some(self.keep(state, i, &shunned, rank));
         }
         if rank == 1
             && policy.rules.place.reserve == Reserve::Mark
@@ -244,8 +247,9 @@ impl<'a> Hall<'a> {
     }
 
     /// The best placement that gives what is wanted: tier rank descending, then idle descending,
-    /// then name. Where one is begun and `reserve_at` says so, the earliest to be all free goes first.
-    /// What others have reserved is drawn on last of all.
+    /// then name. Where one is begun and `reserve_at` says so, the earliest to be all free goes first;
+    /// `placement_order = "guard"` takes what wider ones will need last, and the fullest first. What
+    /// others have reserved is drawn on last of all.
     fn best(&self, asks: &Asks<'_>, wants: Wants) -> Option<usize> {
         let without = self.best_with(&Asks { soft: false, ..*asks }, wants);
         without.or_else(|| if asks.soft { self.best_with(asks, wants) } else { None })
@@ -277,15 +281,17 @@ impl<'a> Hall<'a> {
                 && fits(policy, shard, min, p)
                 && delays_nobody(*at)
         };
-        let missed = |p: &Placement| self.guard.wanted_by(policy, shard.gpus, p);
+        let guard = self.guard.as_ref();
+        let missed = |at: usize| guard.map_or(0, |guard| guard.wanted_by(shard.gpus, at));
+        let packs = guard.is_some() && wants == Wants::Start;
         let ends = self.ends.as_ref().filter(|_| wants == Wants::Any);
         let whole = |at: usize| ends.map(|ends| ends.earliest(i, shard.gpus, at));
         let order = |(m, a): (usize, &Placement), (n, b): (usize, &Placement)| {
             whole(m)
                 .cmp(&whole(n))
-                .then(missed(a).cmp(&missed(b)))
+                .then(missed(m).cmp(&missed(n)))
                 .then(b.rank.cmp(&a.rank))
-                .then(draw(b).cmp(&draw(a)))
+                .then(if packs { draw(a).cmp(&draw(b)) } else { draw(b).cmp(&draw(a)) })
                 .then(a.pin.cmp(&b.pin))
         };
         let places = self.placements.iter().enumerate().filter(good);
@@ -293,19 +299,13 @@ impl<'a> Hall<'a> {
     }
 
     /// Keeps its earliest start from those behind; says why it waits.
-    fn keep(&mut self, i: usize, min: Option<u32>, shunned: &[String], rank: u32) -> Reason {
+    fn keep(&mut self, state: &State, i: usize, shunned: &[String], rank: u32) -> Reason {
         let policy = self.moment.policy;
         let shard = &policy.shards[i];
-        let may = |p: &Placement| p.up && !shunned.contains(&p.pin.node);
-        let mut fit: Vec<usize> = (0..self.placements.len())
-            .filter(|at| {
-                self.placements.get(*at).is_some_and(|p| may(p) && fits(policy, shard, min, p))
-            })
-            .collect();
+        let fit = self.places.of(policy, state, i, self.placements, shunned);
         if fit.is_empty() {
             return Reason::FitNodesDown;
         }
-        fit.sort_by_key(|at| std::cmp::Reverse(self.placements.get(*at).map(|p| p.rank)));
         let kept = match &mut self.shadow {
             Some(shadow) if shard.gpus >= 2 => shadow.waits(i, shard.gpus, &fit),
             _ => None,

@@ -22,6 +22,7 @@ pub mod eta;
 pub mod event;
 pub mod exclude;
 pub mod fit;
+pub mod fit_places;
 pub mod guard;
 pub mod helpers;
 pub mod kept_off;
@@ -273,7 +274,7 @@ fn place(moment: &Moment<'_>, state: &mut State, census: &Census, plan: &mut Pla
         let anew = queue::queue(policy, state, &census.placed);
         (queue, refused) = dispatch::fitting(moment, state, anew, &placements);
     }
-    let foresight = Foresight::new(moment, state, census, &placements);
+    let foresight = Foresight::new(moment, state, census, &queue, &placements);
     let Dispatch { starts, mut waits } =
         dispatch::dispatch(moment, state, &queue, &mut placements, foresight, &mut plan.events);
     waits.extend(refused);

@@ -8,11 +8,13 @@ use std::collections::HashMap;
 
 use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;
-use crate::model::policy::{Policy, Reserve, ReserveAt};
+use crate::model::policy::{PlaceOrder, Policy, Reserve, ReserveAt};
 use crate::model::state::{Live, State};
 use crate::model::units::{Secs, Time};
 
 use super::census::Census;
+use super::fit_places::FitPlaces;
+use super::guard::Guard;
 use super::lpt::Lpt;
 use super::placement::{Placement, about_to_start};
 use super::submit::Moment;
@@ -42,6 +44,9 @@ pub struct Foresight {
     pub shadow: Option<Shadow>,
     /// Where a mark is put by the ends.
     pub ends: Option<Shadow>,
+    /// Placements of wider shards are taken last.
+    pub guard: Option<Guard>,
+    pub places: FitPlaces,
 }
 
 impl Foresight {
@@ -49,14 +54,26 @@ impl Foresight {
         moment: &Moment<'_>,
         state: &State,
         census: &Census,
+        queue: &[usize],
         placements: &[Placement],
     ) -> Foresight {
-        let look = || Some(Shadow::new(moment, state, census, placements));
         let rules = &moment.policy.rules.place;
-        match (rules.reserve, rules.reserve_at) {
-            (Reserve::Shadow, _) => Foresight { shadow: look(), ends: None },
-            (Reserve::Mark, ReserveAt::Earliest) => Foresight { shadow: None, ends: look() },
-            (Reserve::Mark, ReserveAt::Best) | (Reserve::Never, _) => Foresight::default(),
+        let shadows = rules.reserve == Reserve::Shadow;
+        let by_ends = rules.reserve == Reserve::Mark && rules.reserve_at == ReserveAt::Earliest;
+        let guards = rules.order == PlaceOrder::Guard;
+        if !(shadows || by_ends || guards) {
+            return Foresight::default();
+        }
+        let looked = Shadow::new(moment, state, census, placements);
+        let mut places = FitPlaces::default();
+        let guard = guards
+            .then(|| Guard::new(moment, state, queue, placements, looked.clone(), &mut places));
+        let looked = Some(looked);
+        Foresight {
+            guard,
+            places,
+            ends: looked.clone().filter(|_| by_ends),
+            shadow: looked.filter(|_| shadows),
         }
     }
 }

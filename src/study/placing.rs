@@ -60,7 +60,7 @@ pub const PLACINGS: [Placing; 7] = [
     },
     Placing {
         name: "guard",
-        sentence: "as field, but placements that wider jobs could use are taken last",
+        sentence: "as field, but placements where wider jobs will start are taken last, full ones first",
         rules: PlaceRules { order: PlaceOrder::Guard, ..FIELD },
     },
     Placing {

@@ -127,3 +127,39 @@ fn without_a_wider_one_the_best_tier_is_taken_as_ever() {
     story.tick();
     assert_eq!(story.node_of("r/single"), "P");
 }
+
+#[test]
+fn only_the_node_where_the_wide_one_will_start_is_spared() {
+    // P is taken for hours, so the wide one will start on R; a single on P takes nothing from it.
+    let mut policy = policy(vec![
+        takes(wants("r/long", "BCG", 1, MIN_4090), 100),
+        takes(wants("r/wide", "BCG", 4, MIN_4090), 4),
+        takes(wants("r/zsingle", "BCG", 1, MIN_3080TI), 4),
+    ]);
+    policy.rules.place.order = PlaceOrder::Guard;
+    policy.rules.place.reserve = Reserve::Shadow;
+    let places = [("P", "rtx5090", 4), ("R", "rtx5090", 4), ("Q", "rtx4090", 2)];
+    let mut story = Story::new(policy, nodes(&places));
+    story.hold("r/wide");
+    story.hold("r/zsingle");
+    story.tick();
+    story.after(Secs(60));
+    assert_eq!(story.node_of("r/long"), "P");
+    story.stranger_takes("R", 1, "rtx5090");
+    story.release("r/wide");
+    story.release("r/zsingle");
+    story.after(Secs(60));
+    assert_eq!(story.node_of("r/zsingle"), "P", "Q is slower, and nobody wider will start on P");
+}
+
+#[test]
+fn the_fuller_of_two_nodes_keeps_the_other_whole() {
+    for (order, expected) in [(PlaceOrder::Tier, "Q"), (PlaceOrder::Guard, "P")] {
+        let mut policy = policy(vec![wants("r/single", "BCG", 1, MIN_3080TI)]);
+        policy.rules.place.order = order;
+        let mut story = Story::new(policy, nodes(&[("P", "rtx4090", 4), ("Q", "rtx4090", 4)]));
+        story.stranger_takes("P", 1, "rtx4090");
+        story.tick();
+        assert_eq!(story.node_of("r/single"), expected, "{order:?}");
+    }
+}
