@@ -106,7 +106,7 @@ fn stamp(files: &[PathBuf]) -> Vec<Option<(u64, u64, SystemTime)>> {
 struct Seen {
     status: Status,
     now: Time,
-    files: [PathBuf; 2],
+    files: [PathBuf; 3],
 }
 
 fn look(cx: &Context, filter: &[String]) -> Result<Seen, Stop> {
@@ -132,7 +132,8 @@ fn look(cx: &Context, filter: &[String]) -> Result<Seen, Stop> {
     if filter.is_empty() {
         status.history = history(&campaign);
     }
-    let files = [campaign.loaded.path.clone(), campaign.store.path().to_owned()];
+    let store = &campaign.store;
+    let files = [campaign.loaded.path.clone(), store.path().to_owned(), store.clock_path()];
     Ok(Seen { status, now, files })
 }
 

@@ -3,14 +3,14 @@
 use super::attempt::Pin;
 use super::units::{GpuSeconds, Secs, Tflops, Time, Usage};
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct LabRecord {
     pub usage: Usage,
     /// Usage it was given at its start (newcomer = "floor"), not charged for anything.
     pub floor: Usage,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Reservation {
     pub pin: Pin,
     pub gpus: u32,
@@ -21,7 +21,7 @@ pub struct Reservation {
 }
 
 /// A reservation that ended without having been charged yet.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Owed {
     pub reservation: Reservation,
     /// It led to a start.
@@ -29,7 +29,7 @@ pub struct Owed {
 }
 
 /// One line of `babysit usage`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Charge {
     pub kind: ChargeKind,
     pub lab: String,

@@ -8,7 +8,7 @@ use super::units::{Secs, Time};
 
 /// What Slurm has of this shard. Boxed, so that the many records that every rule of a cycle goes
 /// over stay small.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub enum Slot {
     Free,
     /// sbatch was (or is about to be) called and its outcome is not known.
@@ -19,7 +19,7 @@ pub enum Slot {
 }
 
 /// One try at a shard: all that was decided when it was submitted.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Attempt {
     pub number: u32,
     pub token: Token,
@@ -39,13 +39,13 @@ pub struct Attempt {
 }
 
 /// A placement chosen for a job.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pin {
     pub node: String,
     pub tier: String,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Intent {
     pub attempt: Attempt,
     /// Cycles since then in which Slurm answered and did not know the token.
@@ -56,7 +56,7 @@ pub struct Intent {
     pub said: String,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Live {
     pub attempt: Attempt,
     pub job: JobId,
@@ -143,13 +143,13 @@ impl Live {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mark {
     pub rows: u32,
     pub at: Time,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Absence {
     pub since: Time,
     pub looks: u32,
@@ -172,7 +172,7 @@ pub enum Stop {
 }
 
 /// How an attempt ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct End {
     pub attempt: u32,
     pub job: JobId,
@@ -216,7 +216,7 @@ impl End {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EndHow {
     Word(EndWord),
     /// It left the queue and accounting cannot say how.

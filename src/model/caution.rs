@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::id::ShardId;
 use super::units::Time;
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Caution {
     /// By family. No entry: its last submission was taken.
     pub breakers: BTreeMap<String, Breaker>,
@@ -17,7 +17,7 @@ pub struct Caution {
 }
 
 /// Refusals of one family's submissions, in a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Breaker {
     pub refused: u32,
     /// What Slurm said last.
@@ -27,14 +27,14 @@ pub struct Breaker {
 }
 
 /// Deaths that are charged to a node and not to the shards that died there.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct NodeMarks {
     pub deaths: Vec<Death>,
     /// Kept out of every submission until then.
     pub out_until: Option<Time>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Death {
     pub shard: ShardId,
     pub attempt: u32,
@@ -45,7 +45,7 @@ pub struct Death {
 }
 
 /// Slurm refused to take anything: back-off, doubled each time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Overload {
     pub in_a_row: u32,
     pub until: Time,

@@ -50,7 +50,7 @@ pub struct GpuCount {
 }
 
 /// Slurm's job states are an open list: a word nobody knows is alive, never over.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum JobState {
     #[default]
     Pending,

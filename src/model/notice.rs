@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::id::{JobId, ShardId};
 use super::units::{Money, Time};
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Hash, Default)]
 pub struct Notices {
     /// Not told yet, oldest first; bounded, the rest is in `left_out`.
     pub waiting: Vec<Notice>,
@@ -20,14 +20,14 @@ pub struct Notices {
     pub last: Option<Delivery>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Notice {
     pub at: Time,
     pub shard: Option<ShardId>,
     pub matter: Matter,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub enum Matter {
     Done {
         rows: u32,
@@ -88,14 +88,14 @@ pub struct Message {
 }
 
 /// What became of a message. It is noted as in hand, and saved, before the hook is started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Delivery {
     pub at: Time,
     pub events: u32,
     pub end: DeliveryEnd,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum DeliveryEnd {
     /// The hook runs; or babysit was ended meanwhile, and how far it came is not known.
     InHand,

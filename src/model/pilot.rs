@@ -89,7 +89,7 @@ pub struct BadClaim {
 }
 
 /// A live job's claim of the shard whose record holds it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Turn {
     pub fence: u32,
     /// The job's run that made it.

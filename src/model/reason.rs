@@ -6,7 +6,7 @@ use super::id::JobId;
 use super::policy::Lane;
 use super::units::{Money, Time};
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub enum Reason {
     /// No cycle has looked at it yet.
     NotLookedYet,

@@ -1,6 +1,7 @@
 //! What babysit remembers between cycles. The disk form is store's business.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 
 pub use super::account::{Charge, ChargeKind, LabRecord, Owed, Reservation};
 pub use super::attempt::{Absence, Attempt, End, EndHow, Intent, Live, Mark, Pin, Slot, Stop};
@@ -35,20 +36,20 @@ pub struct State {
 }
 
 /// `family` or `family/shard`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CapTarget {
     Family(String),
     Shard(ShardId),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CapSet {
     pub amount: Money,
     pub by: String,
     pub at: Time,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TickRecord {
     pub at: Time,
     pub outcome: TickOutcome,
@@ -57,7 +58,7 @@ pub struct TickRecord {
     pub last_ok: Option<Time>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TickOutcome {
     Ok,
     /// A probe failed: nothing was decided.
@@ -66,7 +67,7 @@ pub enum TickOutcome {
 }
 
 /// What was found out about the cluster and is not asked anew in every cycle.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Learned {
     /// GPUs of the own QOS as Slurm said (`None` inside: no limit there), and when.
     pub own_gpus: Option<(Option<u32>, Time)>,
@@ -90,7 +91,7 @@ pub struct Learned {
 }
 
 /// What others' jobs ran on in own, over the time in which somebody looked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OthersInOwn {
     pub gpu_seconds: GpuSeconds,
     pub over: Secs,
@@ -99,7 +100,7 @@ pub struct OthersInOwn {
 }
 
 /// Whether this cluster's Slurm takes a job with two QOS.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TakesBoth {
     pub yes: bool,
     /// Its version, or the words with which it refused.
@@ -110,7 +111,7 @@ pub struct TakesBoth {
 }
 
 /// GPUs of the own lane: who runs on them or waits for them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct OwnLane {
     /// `None`: not known, or no limit.
     pub size: Option<u32>,
@@ -124,7 +125,7 @@ pub struct OwnLane {
 
 /// Placements that differ in nothing but their node. Kept so, a cluster of thousands of nodes is a
 /// few lines of the state, and whoever asks why a shard waits needs no answer from Slurm.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Alike {
     pub tier: String,
     pub capacity: u32,
@@ -142,7 +143,7 @@ pub struct Alike {
 }
 
 /// All that is known of one shard.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct ShardRecord {
     pub id: ShardId,
     /// As shards.toml last had it: whom its runs are charged to once it is no longer named there.
@@ -182,7 +183,7 @@ pub struct ShardRecord {
 }
 
 /// May a new job be submitted for it?
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub enum Gate {
     Open,
     /// After a failure; opens by itself.
@@ -205,7 +206,7 @@ pub enum Gate {
     },
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub enum HeldWhy {
     /// `babysit hold`.
     Person { by: String },
@@ -232,8 +233,17 @@ pub struct Progress {
     pub gap: Option<String>,
 }
 
+/// Two readings that differ only in when they were made have one hash: it is what tells whether
+/// there is anything new.
+impl Hash for Progress {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Progress { rows, spent, bad_lines, measured_at: _, begun, gap } = self;
+        (rows, spent, bad_lines, begun, gap).hash(state);
+    }
+}
+
 /// Rows finished while running, and the running time they took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Pace {
     pub rows: u32,
     pub time: Secs,
@@ -245,14 +255,14 @@ impl Pace {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OverCap {
     pub spent: Money,
     pub cap: Money,
     pub at: Time,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Finished {
     pub at: Time,
     /// Rows asked for then; more rows in shards.toml open it again.
@@ -260,14 +270,14 @@ pub struct Finished {
 }
 
 /// Nodes excluded for a pending job beside the user's own.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct KeptOff {
     pub nodes: Vec<String>,
     /// Slurm was told, and its answer was not lost; else it is told again.
     pub told: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MoveRefused {
     pub to: Lane,
     pub until: Time,

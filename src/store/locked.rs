@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::clock::{Clock, Still};
 use super::file::{self, Stamp, beside};
 use super::recording::{self, Before, Given};
 use super::{Store, StoreError, journal, lock, v1};
@@ -25,6 +26,10 @@ struct Known {
     /// Generation when this holder first looked: what is saved descends from it.
     base: u64,
     generation: u64,
+    /// What of it is not worth a save.
+    still: Option<Still>,
+    /// How far the clock has moved since the save.
+    clock: Option<Clock>,
 }
 
 impl Locked {
@@ -58,20 +63,23 @@ impl Locked {
     /// The state; `None`: there is none and never was.
     pub fn load(&mut self) -> Result<Option<State>, StoreError> {
         let found = self.store.look()?;
-        let state = found.as_ref().map(|(state, _)| state);
+        let state = found.as_ref().map(|read| &read.state);
         let generation = state.map_or(0, |s| s.generation);
         self.known = Some(Known {
-            stamp: found.as_ref().map(|(_, stamp)| *stamp),
+            stamp: found.as_ref().map(|read| read.stamp),
             instance: state.map(|s| s.instance.clone()),
             project: state.map(|s| s.project.clone()),
             base: generation,
             generation,
+            still: found.as_ref().and_then(|read| Still::of(&read.state, read.clock.as_ref())),
+            clock: found.as_ref().and_then(|read| read.clock.clone()),
         });
-        Ok(found.map(|(state, _)| state))
+        Ok(found.map(|read| read.state))
     }
 
     /// Replaces the file, and returns the generation it was given: that of `state`, or one more
-    /// than the file's where the caller did not count. On disk it always grows.
+    /// than the file's where the caller did not count. On disk it always grows. Where only the clock
+    /// has moved since it was loaded, the file stays, and its generation is returned.
     ///
     /// Refuses where the file cannot be understood, is not the one that was loaded, or where
     /// `state` is older than it.
@@ -106,13 +114,21 @@ impl Locked {
         if file::stamp(path)? != known.stamp {
             return Err(stolen("somebody else wrote it since it was read".to_owned()));
         }
+        let clock_path = self.store.clock_path();
+        if let Some(clock) = known.still.and_then(|still| still.clock(known.generation, state)) {
+            file::replace_cache(&clock_path, &v1::clock::line(&clock))?;
+            return Ok(known.generation);
+        }
         let generation = state.generation.max(known.generation.saturating_add(1));
         let replaced = file::replace(path, &self.store.backup_path(), |file| {
             v1::encode_to(state, generation, &mut |piece| file.write_all(piece))
         });
         // Also after an error: the rename may have taken place before it.
         known.stamp = file::stamp(path)?;
+        (known.still, known.clock) = (None, None);
         replaced?;
+        // One that stays belongs to no state any more, and is not looked at.
+        file::remove(&clock_path).ok();
         known.generation = generation;
         known.instance = Some(state.instance.clone());
         known.project = Some(state.project.clone());
@@ -161,14 +177,15 @@ impl Locked {
     /// # Errors
     /// The file cannot be opened, or is not the one that was loaded.
     pub fn before(&self, fresh: &State) -> io::Result<Before> {
-        let Some(stamp) = self.known.as_ref().and_then(|known| known.stamp) else {
+        let known = self.known.as_ref();
+        let Some((known, stamp)) = known.and_then(|known| Some((known, known.stamp?))) else {
             return Ok(Before::of(fresh.clone()));
         };
         let file = file::options().read(true).open(&self.store.path)?;
         if Stamp::of(&file.metadata()?) != stamp {
             return Err(io::Error::other("somebody else wrote it since it was read"));
         }
-        Ok(Before::file(file))
+        Ok(Before::file(file, known.clock.as_ref().map(v1::clock::line)))
     }
 
     /// When a cycle was recorded last.

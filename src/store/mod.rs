@@ -3,6 +3,7 @@
 //! Only a locked store can save: the lock is a type. A file that cannot be understood is never
 //! replaced. Nothing here knows what a state means.
 
+mod clock;
 mod error;
 mod file;
 mod follow;
@@ -23,6 +24,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use self::clock::Clock;
 pub use self::error::StoreError;
 pub use self::file::make_folder;
 use self::file::{Stamp, beside};
@@ -35,12 +37,21 @@ pub use self::trial::Trial;
 use self::v1::Unreadable;
 use crate::model::state::State;
 
-/// A state file and the files beside it: `<state>.lock`, `<state>.bak`, `<state>.progress`,
-/// `<state>.recording`, `<state>.pilots` and `journal.jsonl`.
+/// A state file and the files beside it: `<state>.lock`, `<state>.bak`, `<state>.clock`,
+/// `<state>.progress`, `<state>.recording`, `<state>.pilots` and `journal.jsonl`.
 #[derive(Debug, Clone)]
 pub struct Store {
     path: PathBuf,
     project: Option<String>,
+}
+
+/// A state as it stands on disk.
+struct Read {
+    state: State,
+    /// Of its file.
+    stamp: Stamp,
+    /// How far its clock has moved since.
+    clock: Option<Clock>,
 }
 
 impl Store {
@@ -82,6 +93,11 @@ impl Store {
         Pilots::at(beside(&self.path, ".pilots"))
     }
 
+    /// The time of the last tick and what else it changed, where that is all that it changed.
+    pub fn clock_path(&self) -> PathBuf {
+        beside(&self.path, ".clock")
+    }
+
     /// The last good state before the present one.
     pub fn backup_path(&self) -> PathBuf {
         beside(&self.path, ".bak")
@@ -97,6 +113,10 @@ impl Store {
         let mut found = Vec::new();
         if self.path.is_file() {
             found.push(("state.json".to_owned(), self.path.clone()));
+        }
+        let clock = self.clock_path();
+        if clock.is_file() {
+            found.push(("state.json.clock".to_owned(), clock));
         }
         match std::fs::read_dir(file::folder_of(&self.path)) {
             Ok(entries) => {
@@ -120,7 +140,7 @@ impl Store {
 
     /// The state without a lock, for those who only look. `None`: there is none and never was.
     pub fn read(&self) -> Result<Option<State>, StoreError> {
-        Ok(self.look()?.map(|(state, _)| state))
+        Ok(self.look()?.map(|read| read.state))
     }
 
     /// The bytes that a save would write, for whoever compares or measures.
@@ -159,7 +179,7 @@ impl Store {
         Ok(Locked::of(self.clone(), lock))
     }
 
-    fn look(&self) -> Result<Option<(State, Stamp)>, StoreError> {
+    fn look(&self) -> Result<Option<Read>, StoreError> {
         let mut found = file::read(&self.path)?;
         if found.is_none() {
             let Some(evidence) = self.evidence()? else { return Ok(None) };
@@ -174,7 +194,14 @@ impl Store {
             }
         }
         match found {
-            Some((bytes, stamp)) => Ok(Some((self.decode(&self.path, &bytes)?, stamp))),
+            Some((bytes, stamp)) => {
+                let mut state = self.decode(&self.path, &bytes)?;
+                // Unreadable is as good as none: a cycle that did not take place.
+                let clock = file::read(&self.clock_path()).ok().flatten();
+                let clock = clock.and_then(|(line, _)| v1::clock::read(&line));
+                let clock = clock.filter(|clock| clock.set(&mut state));
+                Ok(Some(Read { state, stamp, clock }))
+            }
             None => Ok(None),
         }
     }

@@ -43,8 +43,8 @@ pub struct Before(Held);
 
 pub(super) enum Held {
     /// Still open: a save puts another file in its place and leaves this one as it was, so that a
-    /// cycle of which nothing is recorded costs nothing.
-    File(File),
+    /// cycle of which nothing is recorded costs nothing. With its clock, where that has moved.
+    File(File, Option<Vec<u8>>),
     State(Box<State>),
 }
 
@@ -58,8 +58,8 @@ impl Before {
         held
     }
 
-    pub(super) fn file(file: File) -> Before {
-        Before(Held::File(file))
+    pub(super) fn file(file: File, clock: Option<Vec<u8>>) -> Before {
+        Before(Held::File(file, clock))
     }
 }
 

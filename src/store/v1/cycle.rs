@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use serde::Deserialize;
 
+use super::super::clock::Clock;
 use super::super::recording::{Given, Held, bad};
 use super::asked::PolicyHead;
 use super::form::Form;
@@ -67,13 +68,15 @@ fn state(held: &Held, push: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Resu
             let bytes = encode(state, state.generation)?;
             bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).try_for_each(push)
         }
-        Held::File(file) => {
+        Held::File(file, clock) => {
             let mut file = file;
             file.rewind()?;
             for line in BufReader::new(file).split(b'\n') {
                 push(&line?)?;
             }
-            Ok(())
+            let Some(clock) = clock else { return Ok(()) };
+            push(b"#clock")?;
+            push(clock)
         }
     }
 }
@@ -90,7 +93,7 @@ pub(in crate::store) fn read(lines: &[Rc<[u8]>]) -> io::Result<Document> {
     let mut part: &[u8] = b"";
     let (mut policy, mut head) = (None, None);
     let (mut shards, mut lists) = (Vec::new(), Lists::default());
-    let (mut state, mut plan) = (Vec::new(), String::new());
+    let (mut state, mut clock, mut plan) = (Vec::new(), None, String::new());
     for (number, line) in lines.iter().enumerate() {
         let line: &[u8] = line;
         if line.starts_with(b"#") {
@@ -110,6 +113,7 @@ pub(in crate::store) fn read(lines: &[Rc<[u8]>]) -> io::Result<Document> {
                 state.extend_from_slice(line);
                 state.push(b'\n');
             }
+            b"#clock" => clock = Some(noun_of_line::<Clock>(line).map_err(at)?),
             b"#seen" => head = Some(serde_json::from_slice::<SeenHead<'_>>(line).map_err(at)?),
             b"#jobs" => lists.jobs.push(noun_of_line(line).map_err(at)?),
             b"#nodes" => lists.nodes.push(noun_of_line(line).map_err(at)?),
@@ -128,12 +132,15 @@ pub(in crate::store) fn read(lines: &[Rc<[u8]>]) -> io::Result<Document> {
     }
     let missing = |what| bad(format_args!("it holds no {what}"));
     let policy = policy.ok_or_else(|| missing("policy"))?.with(shards);
-    let state = decode(&state).map_err(|fault| match fault {
+    let mut state = decode(&state).map_err(|fault| match fault {
         Unreadable::Newer(version, minor) => {
             bad(format_args!("its state is of version {version}.{minor}"))
         }
         Unreadable::Damaged(what) => bad(format_args!("#state: {what}")),
     })?;
+    if clock.is_some_and(|clock| !clock.set(&mut state)) {
+        return Err(bad("#clock: it is of another state"));
+    }
     let head = head.ok_or_else(|| missing("observation"))?;
     let seen = head.with(lists, policy.shards.len()).map_err(bad)?;
     Ok(Document { policy, state, seen, plan })

@@ -6,6 +6,7 @@
 //! this folder, and `upgrade` from here to there.
 
 mod asked;
+pub(super) mod clock;
 pub(super) mod cycle;
 mod form;
 mod json;
