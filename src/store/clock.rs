@@ -5,7 +5,9 @@
 //! That file may be lost at any time, and is then no more than a cycle that did not take place: so
 //! it is not synced, and what cannot be read of it, or belongs to another save, is as good as none.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use foldhash::quality::{FixedState, FoldHasher};
 
 use crate::model::state::{Learned, OthersInOwn, ShardRecord, State, TickRecord};
 use crate::model::units::{Secs, Time};
@@ -93,12 +95,12 @@ fn sum(state: &State, tick: Time) -> u64 {
         notices,
         host,
     } = state;
-    let mut all = DefaultHasher::new();
+    let mut all = FixedState::default().build_hasher();
     let rest = Learned { tick_every: None, others_in_own: None, ..learned.clone() };
     (project, instance, orphans, labs, caps, rest, caution, notices, host).hash(&mut all);
     let (front, back) = shards.split_at(if shards.len() < MANY { 0 } else { shards.len() / 2 });
     let of = |records: &[ShardRecord]| {
-        let mut sum = DefaultHasher::new();
+        let mut sum = FixedState::default().build_hasher();
         records.len().hash(&mut sum);
         records.iter().for_each(|record| one(record, tick, &mut sum));
         sum.finish()
@@ -114,7 +116,7 @@ fn sum(state: &State, tick: Time) -> u64 {
     all.finish()
 }
 
-fn one(record: &ShardRecord, tick: Time, sum: &mut DefaultHasher) {
+fn one(record: &ShardRecord, tick: Time, sum: &mut FoldHasher<'_>) {
     let measured = record.progress.measured_at;
     measured.filter(|at| *at != tick).hash(sum);
     (measured == Some(tick)).hash(sum);
