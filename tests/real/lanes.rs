@@ -63,7 +63,10 @@ both! {
             let qos = &status.shard(&shard)["job"]["qos"];
             assert_eq!(*qos, job.qos.as_str(), "{shard}: where it got its GPU");
         }
-        assert_eq!(queue.len(), 4, "nothing was submitted twice");
+        // Slurm may let a job in own preempt one of ours in extra, which is submitted again then.
+        let mut live: Vec<_> = queue.iter().filter(|job| job.is_live()).map(|job| job.shard()).collect();
+        live.sort();
+        assert_eq!(live, ids("find/s0 find/s1 find/s2 find/s3"), "each has one job");
     }
 
     /// Pending jobs of the field's rule are put into both lanes, and taken out of them again.
