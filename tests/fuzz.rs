@@ -7,12 +7,14 @@
 
 use std::alloc::System;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use babysit::model::cluster::QueueJob;
 use babysit::model::policy::{CostIn, RowsIn, Shard};
+use babysit::model::state::{State, TickOutcome, TickRecord};
 use babysit::model::units::Time;
 use babysit::progress::{Files, Progress};
-use babysit::slurm::{PastAsk, gres, hostlist, sacct, sinfo, squeue, state, time};
+use babysit::slurm::{PastAsk, gres, hostlist, sacct, sinfo, squeue, state as words, time};
 use babysit::store::Store;
 use peakmem_alloc::{INSTRUMENTED_SYSTEM, PeakMemAlloc};
 
@@ -169,7 +171,7 @@ fn fuzz_time() {
         let text = String::from_utf8_lossy(bytes);
         for word in text.split(['|', ' ', '\n']) {
             std::hint::black_box((time::moment(word), time::length(word))).0.ok();
-            std::hint::black_box((state::job(word), state::node(word), state::cancelled_by(word)));
+            std::hint::black_box((words::job(word), words::node(word), words::cancelled_by(word)));
         }
         0
     });
@@ -212,6 +214,31 @@ fn fuzz_state() {
     fuzz(&Try::of_file("state", &models), |bytes| {
         std::fs::write(&path, bytes).expect("written");
         std::hint::black_box(store.read()).ok();
+        0
+    });
+}
+
+/// Whatever is in the file beside it, a state that can be read is read.
+#[test]
+fn fuzz_clock() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::at(folder.path().join("state.json"));
+    let state = State {
+        last_tick: Some(TickRecord {
+            at: Time(1_790_000_000),
+            outcome: TickOutcome::Ok,
+            skipped_in_a_row: 0,
+            last_ok: None,
+        }),
+        ..State::new("p", "1f3a9c")
+    };
+    store.lock(Duration::ZERO).expect("free").save(&state).expect("saved");
+    let clock = r#"{"instance":"1f3a9c","generation":1,"since":"2026-09-21T14:13:20Z","last_tick":{"at":"2026-09-21T14:23:20Z","outcome":"ok"},"tick_every":600,"others_in_own":{"gpu_seconds":0,"over":600,"until":"2026-09-21T14:23:20Z"}}"#;
+    fuzz(&Try::of_file("clock", &[clock.into()]), |bytes| {
+        std::fs::write(store.clock_path(), bytes).expect("written");
+        let read = store.read().expect("readable").expect("there");
+        assert_eq!((read.project, read.instance), (state.project.clone(), state.instance.clone()));
         0
     });
 }
