@@ -192,17 +192,19 @@ fn a_hook_that_hangs_holds_no_lock() {
     let lab = lab("exit 0");
     set_hook(
         &lab,
-        "cd \"$(dirname \"$0\")\"; touch ../hangs; until [ -f ../over ]; do sleep 0.05; done",
+        "cd \"$(dirname \"$0\")\"; touch ../hangs; until [ -f ../over ]; do sleep 0.05; done; rm ../hangs",
     );
     let slow = lab.read("shards.toml").replace("1s", "1m");
     lab.write("shards.toml", &slow);
     finish(&lab, "s0");
     let mut first = lab.command(&["tick"], START + 60).spawn().expect("started");
-    let hangs = (0..3000).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-        lab.at("hangs").exists()
-    });
-    assert!(hangs, "the hook was not started");
+    let becomes = |there: bool| {
+        (0..3000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            lab.at("hangs").exists() == there
+        })
+    };
+    assert!(becomes(true), "the hook was not started");
     // Another tick and a person's command get through meanwhile.
     tick(&lab, 2);
     lab.run(&["cap", "set", "find", "5"], 0);
@@ -210,6 +212,8 @@ fn a_hook_that_hangs_holds_no_lock() {
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it runs");
     first.wait().expect("a child");
     std::fs::write(lab.at("over"), "").expect("written");
+    // With the folder gone it would look for its end for ever.
+    assert!(becomes(false), "the hook went on");
 }
 
 // ---- examples/hooks
