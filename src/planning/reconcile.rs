@@ -33,6 +33,8 @@ pub(super) const VANISH_AFTER: Secs = Secs::minutes(5);
 const VANISH_LOOKS: u32 = 3;
 /// Accounting says "running", the controller has not known the job for this long: a runaway record.
 const RUNAWAY_AFTER: Secs = Secs::hours(1);
+/// A scancel that Slurm took shows by then.
+const SCANCEL_TAKES: Secs = Secs(60);
 
 /// Brings every record up to what Slurm shows. Returns twins that may be cancelled.
 pub fn reconcile(
@@ -263,7 +265,18 @@ impl Step<'_, '_> {
             let node = live.nodes.join(",");
             self.tell(What::Started { job: live.job, lane: live.lane, node });
         }
+        if live.stop == Some(Stop::OverCap) && self.was_let_go(&live.state) {
+            live.stop = None;
+        }
         Slot::Live(live)
+    }
+
+    /// Its cap was raised before any scancel got through, and by now none can be under way: from here
+    /// on the job ends by itself, and how it does counts again.
+    fn was_let_go(&self, state: &JobState) -> bool {
+        let raised = self.record.over_cap.is_none().then_some(self.record.queued_since);
+        let goes_on = matches!(state, JobState::Running | JobState::Pending);
+        goes_on && raised.is_some_and(|at| self.now.since(at) >= SCANCEL_TAKES)
     }
 
     /// Not in a healthy queue: accounting decides, and until it can nothing is decided.

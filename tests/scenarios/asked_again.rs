@@ -2,6 +2,7 @@
 //! that wanted it and by every other that wants it from then on.
 
 use babysit::model::policy::{CostIn, Policy, Shard};
+use babysit::model::reason::Reason;
 use babysit::model::state::{Slot, Stop};
 use babysit::model::units::Secs;
 use babysit::planning::event::What;
@@ -107,4 +108,29 @@ fn a_cap_gets_through_to_a_job_that_another_rule_wanted_to_end() {
     assert!(story.record("a/s0").over_cap.is_some());
     story.after(Secs::minutes(1));
     assert_eq!((&story.record("a/s0").slot, story.submissions("a/s0")), (&Slot::Free, 1));
+}
+
+/// Raised before any scancel got through: the job was not to end after all. What becomes of it
+/// counts as it does for any other.
+#[test]
+fn a_cap_raised_in_time_lets_the_job_go_on() {
+    let mut cluster = nodes(&[("P", "rtx4090", 2)]);
+    let table = Table::new(9, Secs::minutes(15)).times(1, Trouble::FailsAfter(3));
+    cluster.work.add("a/s0", table.row_cost(dollars(1.0)));
+    let spec = Shard { cap: Some(dollars(1.0)), ..shard("a/s0", 9) };
+    let mut story = Story::new(Policy { shards: vec![spec].into(), ..plain() }, cluster);
+    story.tick();
+    let job = until_it_failed(&mut story, "a/s0");
+    assert_eq!(*story.why("a/s0"), Reason::Stopping { job });
+    story.world.policy.shards[0].cap = Some(dollars(50.0));
+    story.after(Secs::minutes(1));
+    story.after(Secs::minutes(1));
+    assert_eq!((story.job("a/s0"), stop(&story, "a/s0")), (job, None));
+    assert!(matches!(story.why("a/s0"), Reason::Running { .. }), "{:?}", story.why("a/s0"));
+    // Its own end is judged, and not taken for one that was asked for.
+    story.after(Secs::minutes(45));
+    for _ in 0..4 {
+        story.after(Secs::minutes(1));
+    }
+    assert!(story.record("a/s0").last_end.as_ref().is_some_and(|end| end.stop.is_none()));
 }
