@@ -237,6 +237,11 @@ fn the_presets_are_compared_on_the_user_s_own_shards() {
     assert!(line.starts_with(begins) && line.lines().count() == 1, "{line}");
     assert!(line.contains("(4 seeds, 6 GPUs as the last tick saw them, "), "{line}");
 
+    // The table of the lanes has no placements, and says so.
+    let table = said(&call(&["simulate", "--seeds", "1", "--policies", "now"]));
+    assert!(table.contains("small, wide: babysit places them, and here they wait"), "{table}");
+    assert!(table.contains("--compare field,best"), "{table}");
+
     // A policy that skips whoever cannot start lets the wide ones wait for the last of the small.
     let json = said(&call(&["simulate", "--seeds", "4", "--compare", "skip,field", "--json"]));
     let seen: serde_json::Value = serde_json::from_str(&json).expect("JSON");

@@ -18,6 +18,7 @@ use crate::study::Ran;
 use crate::study::forecast::rest;
 use crate::study::many::{Orders, Summary, longer_by, more, run_all, summary};
 use crate::study::method::{self, METHODS, Method, YOURS};
+use crate::study::placed;
 use crate::study::setting::{Setting, ShardWork};
 use crate::study::statistics::Estimate;
 
@@ -42,7 +43,7 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
         }
         return Ok(Exit::Done);
     }
-    let Asked { mut setting, shards_of, yours } = setting(cx, asked)?;
+    let Asked { mut setting, shards_of, yours, placed: families } = setting(cx, asked)?;
     may_simulate(setting.work.iter().map(|work| work.rows))?;
     setting.probe_fails = asked.probe_fails;
     let two = match asked.compare.as_slice() {
@@ -63,7 +64,7 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
         }
     };
     let seen = Simulation {
-        yours: yours.map(|yours| as_set(&setting, &yours)),
+        yours: yours.map(|yours| Yours { placed: families, ..as_set(&setting, &yours) }),
         ..view(&setting, shards_of, asked.seeds, &methods, &runs)
     };
     if let Some(out) = &asked.out {
@@ -88,6 +89,8 @@ struct Asked {
     setting: Setting,
     shards_of: String,
     yours: Option<Method>,
+    /// Families whose shards babysit places.
+    placed: Vec<String>,
 }
 
 /// The user's shards where there is a shards.toml, else the field's.
@@ -99,21 +102,27 @@ fn setting(cx: &Context, asked: &Simulate) -> Result<Asked, Stop> {
     if asked.field || (found.is_err() && nothing_named) {
         let mut setting = Setting::field(scenario);
         chosen.apply(&mut setting)?;
-        return Ok(Asked { setting, shards_of: "the field's campaign".to_owned(), yours: None });
+        return Ok(Asked {
+            setting,
+            shards_of: "the field's campaign".to_owned(),
+            yours: None,
+            placed: Vec::new(),
+        });
     }
     let campaign = cx.campaign()?;
     let (policy, state) = (&campaign.loaded.policy, cx.look(&campaign)?);
     let path = campaign.loaded.path.display();
     let yours = Method::of(policy, &state);
+    let placed = placed::families(policy);
     if asked.from_state {
         let mut setting = rest(scenario, policy, &state).setting;
         chosen.apply_around(&mut setting);
         let yours = Some(yours.from_here(&state));
-        return Ok(Asked { setting, shards_of: format!("what is left of {path}"), yours });
+        return Ok(Asked { setting, shards_of: format!("what is left of {path}"), yours, placed });
     }
     let mut setting = Setting::of_policy(scenario, policy, &state);
     chosen.apply(&mut setting)?;
-    Ok(Asked { setting, shards_of: path.to_string(), yours: Some(yours) })
+    Ok(Asked { setting, shards_of: path.to_string(), yours: Some(yours), placed })
 }
 
 /// The named ones; else all, and that of shards.toml where it is another.
@@ -151,6 +160,7 @@ fn as_set(setting: &Setting, yours: &Method) -> Yours {
         policy: same.unwrap_or(yours).name.to_owned(),
         pilots: families(|work| work.set_pilot.is_some()),
         split: families(|work| work.workers > 1),
+        placed: Vec::new(),
     }
 }
 

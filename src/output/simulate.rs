@@ -48,6 +48,9 @@ pub struct Yours {
     /// Families whose jobs are pilots by it, and families that it splits.
     pub pilots: Vec<String>,
     pub split: Vec<String>,
+    /// Families whose shards babysit places, which wait in Slurm's queue here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub placed: Vec<String>,
 }
 
 impl Yours {
@@ -69,6 +72,13 @@ impl Yours {
             told.push(format!(
                 "{}: rows shared under split{mine}, one job a shard under the others",
                 self.split.join(", ")
+            ));
+        }
+        if !self.placed.is_empty() {
+            told.push(format!(
+                "{}: babysit places them, and here they wait in Slurm's queue; `simulate --compare \
+                 field,best` places them on the GPUs that the last tick saw",
+                self.placed.join(", ")
             ));
         }
         told

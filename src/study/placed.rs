@@ -32,6 +32,14 @@ pub fn any(policy: &Policy) -> bool {
     policy.shards.iter().any(is_placed)
 }
 
+/// Families with such shards, in the order of shards.toml.
+pub fn families(policy: &Policy) -> Vec<String> {
+    let placed = policy.shards.iter().filter(|shard| is_placed(shard));
+    let mut names: Vec<String> = placed.map(|shard| shard.id.family.clone()).collect();
+    names.dedup();
+    names
+}
+
 /// Do all?
 pub fn all(policy: &Policy) -> bool {
     policy.shards.iter().all(is_placed)
