@@ -2,27 +2,24 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::engine::{Outcome as TickOutcome, Report};
-use crate::model::observation::{Cluster as Seen, Measured};
+use crate::engine::Outcome as TickOutcome;
+use crate::model::observation::Cluster as Seen;
 use crate::model::request::Submitted;
 use crate::model::state::ShardRecord;
 use crate::model::units::{Secs, Time};
 use crate::planning::apply;
-use crate::planning::event::{Event as Happened, What};
-use crate::planning::pilots;
-use crate::planning::plan::{Action, Purpose};
-use crate::planning::quiet::{self, Rest};
 use crate::planning::submit::{self, Moment, Way};
 use crate::sim::{Cluster, Command, Event, Fault, Faults, Rng, Stranger};
 use crate::slurm::Slurm;
 
 use super::conserved;
+use super::left_out::Quiet;
 use super::luck::Luck;
 use super::measures::{Measures, measure};
 use super::method::Method;
 use super::path::Path;
 use super::setting::{EXTRA_PARTITION, OWN_PARTITION, Setting};
-use super::world::{World, read_at};
+use super::world::World;
 
 /// Any moment would do: the hour of the day is the scenario's, not the clock's.
 pub(super) const BEGINS: Time = Time(1_793_718_000);
@@ -107,7 +104,7 @@ fn go_through(
         let is_last = world.now().since(BEGINS) >= setting.limit;
         if is_last {
             // No later cycle makes up for files that were not read.
-            quiet.same_until.fill(BEGINS);
+            quiet.read_all();
         }
         if leave_out && quiet.is_it(&mut world) {
             world.leave_out();
@@ -140,91 +137,6 @@ fn go_through(
     conserved::check(setting, &world, tables, ended).map_err(broken)?;
     let measures = ended.then(|| measure(setting, &world, &path));
     Ok(Some((Ran { seed, bound, measures }, world)))
-}
-
-/// Knows cycles in which there is nothing to decide.
-struct Quiet {
-    me: u32,
-    /// By shard of the policy: until when its files say what they said when they were last read.
-    same_until: Vec<Time>,
-    /// The count of changes of our jobs, as the last cycle saw them. What is decided about shards that
-    /// are all with Slurm depends on their own jobs, and on how much of own others have or wait for,
-    /// where its room or our share of it is asked for. Nodes only matter to what is submitted.
-    changes: u64,
-    /// The count of claims that pilots had made by then.
-    claims: u64,
-    /// When it was, where it left nothing that needs another one; and what it left, once asked.
-    since: Option<Time>,
-    rest: Option<Rest>,
-}
-
-impl Quiet {
-    fn new(world: &mut World) -> Quiet {
-        let me = world.cluster.uid_of(ME);
-        Quiet { me, same_until: Vec::new(), changes: 0, claims: 0, since: None, rest: None }
-    }
-
-    fn before(&mut self, world: &World) {
-        self.changes = world.cluster.changes_of(self.me);
-        self.claims = world.cluster.work.count_of_claims();
-        (self.since, self.rest) = (None, None);
-    }
-
-    fn after(&mut self, world: &World, report: &Report) {
-        // A cycle that only moved jobs has read the queue again and knows all that it changed itself.
-        // Not where longest go first: the order within a lane is seen to once a job is in it. One that
-        // only put jobs in order leaves them in it.
-        let in_order = world.policy.rules.lanes.longest_first;
-        let knows = |action: &Action| match action {
-            Action::Update { purpose: Purpose::Move(_) | Purpose::Detour(_), .. } => !in_order,
-            Action::Update { purpose: Purpose::Order, .. } => true,
-            _ => false,
-        };
-        let failed = |event: &Happened| {
-            matches!(event.what, What::MoveRefused { .. } | What::MoveUnanswered { .. })
-        };
-        if !report.plan.actions.is_empty()
-            && report.plan.actions.iter().all(knows)
-            && !report.events.iter().any(failed)
-        {
-            self.changes = world.cluster.changes_of(self.me);
-        }
-        // A claim that could not be booked yet is looked at in every cycle.
-        let claims = report.seen.as_ref().and_then(|seen| seen.claims.as_ref()?.as_ref().ok());
-        let booked = |claims| pilots::claimed(&world.policy, &world.state, claims).is_empty();
-        self.since = claims.is_none_or(booked).then(|| world.now());
-    }
-
-    fn is_it(&mut self, world: &mut World) -> bool {
-        let claims = world.cluster.work.count_of_claims();
-        if self.changes != world.cluster.changes_of(self.me) || self.claims != claims {
-            return false;
-        }
-        // The state is as that cycle left it; only now does anybody ask.
-        if let Some(since) = self.since.take() {
-            self.rest = quiet::rest(&world.policy, &world.state, self.me, since);
-            // What is running may be another run since.
-            self.same_until.clear();
-            self.same_until.resize(world.policy.shards.len(), since);
-        }
-        let Some(rest) = &mut self.rest else { return false };
-        let now = world.now();
-        let World { policy, state, cluster, tables, .. } = world;
-        let others = || cluster.gpus_of_others(self.me);
-        let read = |i: usize| {
-            let shard = policy.shards.get(i).zip(tables.get(i));
-            let Some(((shard, table), until)) = shard.zip(self.same_until.get_mut(i)) else {
-                return Some(Ok(Measured::default()));
-            };
-            if now < *until {
-                return None;
-            }
-            let (measured, same_until) = read_at(&cluster.work, *table, shard, now);
-            *until = same_until;
-            Some(Ok(measured))
-        };
-        quiet::stays_at_rest(policy, state, rest, others, read, now)
-    }
 }
 
 fn world(

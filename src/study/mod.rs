@@ -7,6 +7,7 @@ mod conserved;
 pub mod forecast;
 mod kinds;
 pub mod lab_mix;
+mod left_out;
 mod luck;
 pub mod many;
 pub mod measures;
