@@ -52,18 +52,19 @@ pub fn share(rule: OwnShare, state: &State, lane: &OwnLane, now: Time) -> Option
 /// Of it, what we neither hold nor are about to.
 pub fn left(rule: OwnShare, state: &State, lane: &OwnLane) -> Option<u32> {
     let held = lane.running_ours.saturating_add(lane.pending_pinned);
-    counted_share(rule, state, lane).map(|share| share.saturating_sub(held))
+    whole(rule, state, lane).map(|share| share.saturating_sub(held))
 }
 
 /// The rule for whoever goes on from this state without its memory: an average that is known by now is
 /// a number.
 pub fn so_far(rule: OwnShare, state: &State) -> OwnShare {
     let lane = state.learned.own_lane.unwrap_or_default();
-    counted_share(rule, state, &lane).map_or(rule, OwnShare::Gpus)
+    whole(rule, state, &lane).map_or(rule, OwnShare::Gpus)
 }
 
-/// After a cycle has counted, so that now is the moment up to which it did.
-fn counted_share(rule: OwnShare, state: &State, lane: &OwnLane) -> Option<u32> {
+/// What we hold of it and what is left. After a cycle has counted, so that now is the moment up to
+/// which it did.
+pub fn whole(rule: OwnShare, state: &State, lane: &OwnLane) -> Option<u32> {
     let now = state.learned.others_in_own.map_or(Time(0), |held| held.until);
     share(rule, state, lane, now)
 }

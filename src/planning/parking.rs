@@ -124,7 +124,7 @@ pub fn seats(
     policy: &Policy,
     room: Room,
     waiting: &[Waiting],
-    Own { park, both, mut share }: Own,
+    Own { park, both, whole, mut share }: Own,
 ) -> Vec<Seat> {
     let mut free = match room {
         Room::Unknown => 0,
@@ -132,12 +132,16 @@ pub fn seats(
         Room::Gpus { free, .. } => free,
     };
     let mut parked = 0;
+    let mut is_alone = false;
     let mut seats = Vec::with_capacity(waiting.len());
     for shard in waiting {
         let gpus = policy.shards[shard.shard].gpus;
         let never_fits = matches!(room, Room::Gpus { size, .. } if gpus > size);
         let stays = policy.rules.lanes.park == Park::Oldest && shard.lane == Some(Lane::Extra);
-        let (lane, is_parked) = if never_fits || stays || gpus > share {
+        // Wider than all of our share it would never have a turn: one such shard stands in own all the
+        // same, and nobody behind it.
+        let alone = gpus > whole && !std::mem::replace(&mut is_alone, true);
+        let (lane, is_parked) = if never_fits || stays || (gpus > share && !alone) {
             (Lane::Extra, false)
         } else if both {
             (Lane::Both, false)
@@ -168,20 +172,23 @@ pub struct Own {
     pub park: usize,
     /// Each waits in both lanes at once, and K is without meaning.
     pub both: bool,
-    /// GPUs that they may take or wait for.
+    /// GPUs that we may have of it, and what of them is left for those that wait.
+    pub whole: u32,
     pub share: u32,
 }
 
 /// By the rules in force and by who is there now.
 pub fn own(policy: &Policy, state: &State, lane: &OwnLane, turnover: &Turnover<'_>) -> Own {
     let rules = &policy.rules.lanes;
-    let share = own_share::left(rules.own_share, state, lane).unwrap_or(u32::MAX);
+    let no_limit = u32::MAX;
+    let whole = own_share::whole(rules.own_share, state, lane).unwrap_or(no_limit);
+    let share = own_share::left(rules.own_share, state, lane).unwrap_or(no_limit);
     let both = rules.mode == LaneMode::Both && both::works(policy, state);
     let park = match rules.mode {
         LaneMode::Fixed => policy.lanes.as_ref().map_or(0, |lanes| lanes.park),
         LaneMode::Adaptive | LaneMode::Both => turnover.park(state),
     };
-    Own { park, both, share }
+    Own { park, both, whole, share }
 }
 
 /// A shard that waits: pending in Slurm (with its job), or about to be submitted.

@@ -185,3 +185,28 @@ fn no_more_of_own_is_taken_or_waited_for_than_our_share() {
         assert_eq!(story.pending_in("extra"), ids(&["s0", "s1", "s2"]), "{mode:?}");
     }
 }
+
+#[test]
+fn a_shard_wider_than_our_share_stands_in_own_alone() {
+    for mode in [LaneMode::Fixed, LaneMode::Both] {
+        // Four GPUs of own, of which we may have two, and never more than one extra GPU.
+        let cluster = Cluster::at(T0).node("n1", &[("rtx4090", 5)]);
+        let cluster = cluster.qos("extra", 10, Some(1), &[]).qos("own", 100, Some(4), &[]);
+        let wide = |id, rows| Shard { gpus: 4, ..shard(id, rows) };
+        let mut shards = vec![wide("find/wide", 90), wide("find/wider", 80)];
+        shards.extend((0..3).map(|n| shard(&format!("find/s{n}"), 10 + n)));
+        let mut policy = with(mode, 4, 1, shards);
+        policy.rules.lanes.own_share = OwnShare::Gpus(2);
+        let mut story = Story::new(policy, cluster);
+        for _ in 0..60 {
+            story.after(Secs::minutes(10));
+            let own = story.pending_in("own").len() + story.running_in("own").len();
+            assert!(own <= 2, "{mode:?}: {own}");
+        }
+        for _ in 0..2000 {
+            story.after(Secs::minutes(10));
+        }
+        let done = story.world.state.shards.iter().filter(|r| r.finished.is_some()).count();
+        assert_eq!(done, 5, "{mode:?}: none waits for ever");
+    }
+}
