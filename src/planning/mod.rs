@@ -158,7 +158,7 @@ pub fn plan_with(
     if let Some(lanes) = &policy.lanes {
         let own = parking::own_lane(lanes, &seen.cluster, roster, state, &census);
         room = parking::room(policy, state, &own);
-        let turnover = Turnover { lpt: &lpt, pending: waiting.len(), now };
+        let turnover = Turnover::new(policy, &lpt, &waiting, now);
         let rest = parking::own(policy, state, &own, &turnover);
         state.learned.own_lane = Some(own);
         seats = parking::seats(policy, room, &waiting, rest);

@@ -3,12 +3,13 @@
 //! K jobs parked in own take each GPU that gets free there between two ticks. More than that only
 //! keep off extra GPUs that stand idle; so K is what is about to get free, and at least one.
 
-use crate::model::policy::Lane;
+use crate::model::policy::{Lane, Policy};
 use crate::model::state::State;
 use crate::model::units::{Secs, Time};
 
 use super::event::{Event, What};
 use super::lpt::Lpt;
+use super::parking::Waiting;
 
 /// A tick is every minute until it has been seen: the crontab line that `babysit cron` prints.
 const USUAL_TICK: Secs = Secs::minutes(1);
@@ -45,20 +46,29 @@ pub fn count_starts(state: &mut State, events: &[Event]) {
 /// What is asked about own's turnover.
 #[derive(Debug, Clone, Copy)]
 pub struct Turnover<'a> {
-    pub lpt: &'a Lpt,
+    lpt: &'a Lpt,
     /// Shards that wait.
-    pub pending: usize,
-    pub now: Time,
+    pending: usize,
+    /// There is one, and it wants several GPUs.
+    is_wide: bool,
+    now: Time,
 }
 
 impl Turnover<'_> {
+    pub fn new<'a>(policy: &Policy, lpt: &'a Lpt, waiting: &[Waiting], now: Time) -> Turnover<'a> {
+        let wide = |w: &Waiting| policy.shards.get(w.shard).is_some_and(|shard| shard.gpus > 1);
+        let is_wide = matches!(waiting, [only] if wide(only));
+        Turnover { lpt, pending: waiting.len(), is_wide, now }
+    }
+
     /// K. A single one that waits goes where starts were more frequent: parked in own it would
-    /// wait for one of ours to end, which may be the last thing that ever ends.
+    /// wait for one of ours to end, which may be the last thing that ever ends. Starts of narrow
+    /// ones say nothing of so many GPUs at once, which extra may never have and own is sure to.
     pub fn park(&self, state: &State) -> usize {
         if self.pending >= 2 {
             return self.ending(state).max(1);
         }
-        usize::from(state.learned.own_starts >= state.learned.extra_starts)
+        usize::from(self.is_wide || state.learned.own_starts >= state.learned.extra_starts)
     }
 
     /// Shards of ours that run in own and end within two ticks.

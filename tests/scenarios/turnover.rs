@@ -188,7 +188,7 @@ fn no_more_of_own_is_taken_or_waited_for_than_our_share() {
 
 #[test]
 fn a_shard_wider_than_our_share_stands_in_own_alone() {
-    for mode in [LaneMode::Fixed, LaneMode::Both] {
+    for mode in [LaneMode::Fixed, LaneMode::Adaptive, LaneMode::Both] {
         // Four GPUs of own, of which we may have two, and never more than one extra GPU.
         let cluster = Cluster::at(T0).node("n1", &[("rtx4090", 5)]);
         let cluster = cluster.qos("extra", 10, Some(1), &[]).qos("own", 100, Some(4), &[]);

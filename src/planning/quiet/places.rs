@@ -74,14 +74,14 @@ impl Places {
         let (park, order) = (None, Vec::new());
         let mut places = Places { waiting, on_rows, on_room, park, share, lpt, order };
         if on_time {
-            places.park = Some(places.turnover(now).park(state));
+            places.park = Some(places.turnover(policy, now).park(state));
         }
         places.order = places.now(policy, state, &lane, now, |all| all.collect());
         Some(places)
     }
 
-    fn turnover(&self, now: Time) -> Turnover<'_> {
-        Turnover { lpt: &self.lpt, pending: self.waiting.len(), now }
+    fn turnover(&self, policy: &Policy, now: Time) -> Turnover<'_> {
+        Turnover::new(policy, &self.lpt, &self.waiting, now)
     }
 
     /// By the rules of parking, as a cycle has them.
@@ -96,7 +96,7 @@ impl Places {
         // No two are equal in it, so the order in which they were before does not matter.
         parking::sort(policy, &self.lpt, &mut self.waiting);
         let room = parking::room(policy, state, lane);
-        let own = parking::own(policy, state, lane, &self.turnover(now));
+        let own = parking::own(policy, state, lane, &self.turnover(policy, now));
         let mut before = None;
         let seats = parking::seats(policy, room, &self.waiting, own);
         with(&mut seats.iter().map(|seat| {
@@ -127,7 +127,7 @@ impl Places {
         }
         let mut asks = others && self.on_room;
         if let Some(park) = self.park {
-            let new = self.turnover(now).park(state);
+            let new = self.turnover(policy, now).park(state);
             asks |= new != park;
             self.park = Some(new);
         }
