@@ -79,7 +79,7 @@ impl Lab {
         let claims = self.pilots().claims(|_, _| true, Time(0)).expect("readable");
         assert_eq!(claims.bad, []);
         let begun = claims.claims.into_iter().filter(|claim| !claim.returned);
-        begun.map(|claim| (claim.shard.shard, claim.job.0)).collect()
+        begun.map(|claim| (claim.shard.shard.to_string(), claim.job.0)).collect()
     }
 
     fn command(&self, job: u64) -> Command {

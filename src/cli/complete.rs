@@ -194,7 +194,7 @@ fn listed(words: &Candidates, typed: &str) -> Candidates {
 fn shards(policy: &Policy, typed: &str) -> Candidates {
     let mut families: Vec<(&str, usize)> = Vec::new();
     for shard in &policy.shards {
-        match families.iter_mut().find(|(name, _)| *name == shard.id.family) {
+        match families.iter_mut().find(|(name, _)| shard.id.family == *name) {
             Some((_, count)) => *count += 1,
             None => families.push((&shard.id.family, 1)),
         }

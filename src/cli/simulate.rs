@@ -152,7 +152,7 @@ fn as_set(setting: &Setting, yours: &Method) -> Yours {
     let same = METHODS.iter().find(|method| setting.same(method, yours));
     let families = |of: fn(&ShardWork) -> bool| {
         let mut names: Vec<String> =
-            setting.work.iter().filter(|w| of(w)).map(|w| w.id.family.clone()).collect();
+            setting.work.iter().filter(|w| of(w)).map(|w| w.id.family.to_string()).collect();
         names.dedup();
         names
     };

@@ -45,7 +45,11 @@ pub fn matching(policy: &Policy, target: &str) -> Result<Vec<usize>, Stop> {
     })?;
     let glob = glob.compile_matcher();
     let hit = |id: &ShardId| {
-        if target.contains('/') { glob.is_match(id.to_string()) } else { glob.is_match(&id.family) }
+        if target.contains('/') {
+            glob.is_match(id.to_string())
+        } else {
+            glob.is_match(id.family.as_str())
+        }
     };
     let shards = policy.shards.iter().enumerate();
     Ok(shards.filter(|(_, shard)| hit(&shard.id)).map(|(i, _)| i).collect())

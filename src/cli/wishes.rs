@@ -35,7 +35,8 @@ pub fn run(cx: &Context, wanted: Wish, targets: &[String]) -> Result<Exit, Stop>
         Vec::new()
     };
     for (id, answer) in &mut answers {
-        if closed.contains(&id.family) && matches!(answer, Answer::Already(_)) {
+        if closed.iter().any(|family| id.family == *family) && matches!(answer, Answer::Already(_))
+        {
             *answer = Answer::Done("is tried again, with its family".into());
         }
     }

@@ -1,17 +1,19 @@
 //! Names of things: shards, Slurm jobs, attempts.
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// `family/shard`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId {
-    pub family: String,
-    pub shard: String,
+    pub family: Name,
+    pub shard: Name,
 }
 
 impl ShardId {
     pub fn new(family: &str, shard: &str) -> ShardId {
-        ShardId { family: family.to_owned(), shard: shard.to_owned() }
+        ShardId { family: family.into(), shard: shard.into() }
     }
 
     /// Reads `family/shard`; `None` where it is not of that form.
@@ -29,6 +31,66 @@ impl ShardId {
 impl fmt::Display for ShardId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.family, self.shard)
+    }
+}
+
+/// Half of a shard's id. Records, events and actions all carry ids: a copy shares the text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(Arc<str>);
+
+impl Name {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Name {
+        Name(text.into())
+    }
+}
+
+impl From<String> for Name {
+    fn from(text: String) -> Name {
+        Name(text.into())
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        *self.0 == *other
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        *self.0 == **other
+    }
+}
+
+impl PartialEq<String> for Name {
+    fn eq(&self, other: &String) -> bool {
+        *self.0 == **other
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

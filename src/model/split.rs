@@ -20,7 +20,7 @@ pub struct Split {
 impl ShardId {
     /// The nth job's, from 2 on. No name in shards.toml holds a `~`.
     pub fn helper(&self, n: u32) -> ShardId {
-        ShardId { family: self.family.clone(), shard: format!("{}~{n}", self.shard) }
+        ShardId { family: self.family.clone(), shard: format!("{}~{n}", self.shard).into() }
     }
 
     /// The name of the shard that this one is, or helps.
@@ -38,7 +38,7 @@ impl ShardId {
     }
 
     pub fn helps(&self, other: &ShardId) -> bool {
-        self.is_helper() && self.family == other.family && self.shard_helped() == other.shard
+        self.is_helper() && self.family == other.family && other.shard == self.shard_helped()
     }
 }
 

@@ -356,7 +356,7 @@ pub fn cap_among(
         return configured;
     }
     let own = caps.get(&CapTarget::Shard(id.clone()));
-    let set = own.or_else(|| caps.get(&CapTarget::Family(id.family.clone())));
+    let set = own.or_else(|| caps.get(&CapTarget::Family(id.family.to_string())));
     set.map(|cap| cap.amount).or(configured)
 }
 

@@ -20,7 +20,7 @@ pub fn ceiling(policy: &Policy, state: &State) -> Option<Money> {
 fn origin(policy: &Policy, state: &State, i: usize, now: Time) -> String {
     let id = &policy.shards[i].id;
     let own = state.caps.get(&CapTarget::Shard(id.clone()));
-    match own.or_else(|| state.caps.get(&CapTarget::Family(id.family.clone()))) {
+    match own.or_else(|| state.caps.get(&CapTarget::Family(id.family.to_string()))) {
         Some(set) => format!("set by {}, {}", set.by, ago(set.at, now)),
         None if policy.shards[i].cap.is_some() => "shards.toml".to_owned(),
         None => "-".to_owned(),
@@ -63,7 +63,7 @@ pub fn json(policy: &Policy, state: &State, views: &[ShardView]) -> serde_json::
     let shard = |(i, view): (usize, &ShardView)| {
         let id = &policy.shards[i].id;
         let own = state.caps.get(&CapTarget::Shard(id.clone()));
-        let set = own.or_else(|| state.caps.get(&CapTarget::Family(id.family.clone())));
+        let set = own.or_else(|| state.caps.get(&CapTarget::Family(id.family.to_string())));
         serde_json::json!({
             "id": view.id,
             "spent": view.cost.spent,

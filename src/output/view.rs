@@ -136,8 +136,8 @@ fn shard_view(
     let eta = figures.etas[i];
     ShardView {
         id: shard.id.to_string(),
-        family: shard.id.family.clone(),
-        shard: shard.id.shard.clone(),
+        family: shard.id.family.to_string(),
+        shard: shard.id.shard.to_string(),
         lab: shard.lab.to_string(),
         state: state_word,
         why: why::sentence(&reason, now),

@@ -114,7 +114,7 @@ pub fn close<'a>(state: &mut State, families: impl IntoIterator<Item = &'a str>)
     }
     for record in &mut state.shards {
         let theirs = matches!(record.why, Reason::BreakerOpen { .. });
-        if theirs && closed.contains(&record.id.family) {
+        if theirs && closed.iter().any(|family| record.id.family == *family) {
             record.why = Reason::NotLookedYet;
         }
     }

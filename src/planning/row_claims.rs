@@ -66,7 +66,7 @@ fn of_team(
             return false;
         }
         let owner = Claimant::read(&claim.claimant)
-            .filter(|owner| is_ours(owner.comment) && owner.family == shard.id.family);
+            .filter(|owner| is_ours(owner.comment) && shard.id.family == owner.family);
         let Some(owner) = owner else { return !busy };
         let member = team.members().map(|i| &state.shards[i]).chain(others.clone());
         let Some(member) = member.into_iter().find(|r| r.id.shard == owner.shard) else {

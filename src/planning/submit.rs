@@ -140,7 +140,7 @@ pub(super) fn env(
 ) -> Vec<(String, String)> {
     let env = [
         ("BABYSIT_PROJECT", policy.project.clone()),
-        ("BABYSIT_FAMILY", spec.id.family.clone()),
+        ("BABYSIT_FAMILY", spec.id.family.to_string()),
         ("BABYSIT_SHARD", spec.id.shard_helped().to_owned()),
         ("BABYSIT_SHARD_INDEX", spec.index.to_string()),
         ("BABYSIT_ATTEMPT", number.to_string()),

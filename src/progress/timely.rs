@@ -331,7 +331,7 @@ mod tests {
         for shard in &shards {
             let (sender, never) = channel();
             alive.push(sender);
-            let at = Box::leak(shard.id.shard.clone().into_boxed_str());
+            let at = Box::leak(shard.id.shard.to_string().into_boxed_str());
             let mut files = dead(at, never, Duration::from_millis(5), &mut behind);
             assert!(files.measure(&[shard], 0)[0].is_err());
             files.leave(&mut behind);

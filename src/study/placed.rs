@@ -35,7 +35,7 @@ pub fn any(policy: &Policy) -> bool {
 /// Families with such shards, in the order of shards.toml.
 pub fn families(policy: &Policy) -> Vec<String> {
     let placed = policy.shards.iter().filter(|shard| is_placed(shard));
-    let mut names: Vec<String> = placed.map(|shard| shard.id.family.clone()).collect();
+    let mut names: Vec<String> = placed.map(|shard| shard.id.family.to_string()).collect();
     names.dedup();
     names
 }

@@ -231,7 +231,7 @@ impl<'a> Hall<'a> {
                 table = site.by_tier(table);
             }
             world.cluster.work.add(&id.to_string(), table);
-            self.place.insert(id.shard.clone(), self.next);
+            self.place.insert(name, self.next);
             world.policy.shards.push(shard(id, job));
             self.next += 1;
         }

@@ -334,7 +334,7 @@ fn return_there(story: &mut Story) {
     let job = story.job("find/s0");
     assert_eq!(story.node_of("find/s0"), "b", "it goes elsewhere at once");
     let marks = story.world.state.caution.nodes.get_mut("a").expect("a death");
-    marks.deaths[0].shard.shard = "s9".to_owned();
+    marks.deaths[0].shard.shard = "s9".into();
     story.world.cluster.finish(job, EndWord::Preempted, "0:0").expect("it runs");
     story.tick();
 }

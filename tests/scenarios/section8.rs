@@ -317,7 +317,7 @@ fn s15_no_lab_keeps_the_cluster() {
     shards.extend((0..3).map(|i| wants(&format!("kdg/s{i}"), "KDG", 2, MIN_4090)));
     let mut story = Story::on(nodes(&[P]), shards);
     story.has_used("KDG", 1_000);
-    let mut served: Vec<String> = Vec::new();
+    let mut served = Vec::new();
     for _ in 0..70 {
         story.after(Secs::minutes(10));
         let running = story.world.state.shards.iter().find(|record| record.live().is_some());

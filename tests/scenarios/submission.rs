@@ -209,7 +209,7 @@ fn two_babysitters_count_each_other_as_strangers() {
         // Rows are told by family/shard only, so the other one's shards have names of their own.
         let mut other = campaign(project);
         for spec in &mut other.shards {
-            spec.id.family = format!("x{}", spec.id.family);
+            spec.id.family = format!("x{}", spec.id.family).into();
             ours.world.cluster.work.add(&spec.id.to_string(), Table::new(spec.rows, Secs(900)));
         }
         let mut theirs = World::new(other, Cluster::at(T0), user, 77);
