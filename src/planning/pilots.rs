@@ -49,32 +49,62 @@ pub fn place(policy: &Policy, shard: &Shard, record: &ShardRecord) -> Option<Pil
 /// Shards that may stand in for each other's job: with the same demands on Slurm, and of one family or
 /// of those that say that they take in others.
 pub fn group(shard: &Shard, raised: Option<u32>) -> String {
-    let Shard { id, gpus, cpus, mem, min_tier, args, time, kin, .. } = shard;
-    let family = match kin {
-        // No family has that name.
-        Kin::Any => "*",
-        Kin::Family => &id.family,
-    };
-    let mut group = [family, " gpus=", itoa::Buffer::new().format(*gpus)].concat();
-    // Writing to a text cannot fail.
-    let mut add = |words: std::fmt::Arguments<'_>| group.write_fmt(words).unwrap_or_default();
-    if let Some(cpus) = cpus {
-        add(format_args!(" cpus={cpus}"));
+    Demands::of(shard, raised).text()
+}
+
+/// What shards of one group have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Demands<'p> {
+    family: &'p str,
+    gpus: u32,
+    cpus: Option<u32>,
+    mem: Option<&'p str>,
+    tier: Option<u32>,
+    time: Option<&'p str>,
+    args: &'p [String],
+}
+
+impl Demands<'_> {
+    fn of(shard: &Shard, raised: Option<u32>) -> Demands<'_> {
+        let family = match shard.kin {
+            // No family has that name.
+            Kin::Any => "*",
+            Kin::Family => shard.id.family.as_str(),
+        };
+        Demands {
+            family,
+            gpus: shard.gpus,
+            cpus: shard.cpus,
+            mem: shard.mem.as_deref(),
+            tier: raised.or(shard.min_tier),
+            time: shard.time.as_deref(),
+            args: &shard.args,
+        }
     }
-    if let Some(mem) = mem {
-        add(format_args!(" mem={mem}"));
+
+    fn text(&self) -> String {
+        let Demands { family, gpus, cpus, mem, tier, time, args } = self;
+        let mut group = [family, " gpus=", itoa::Buffer::new().format(*gpus)].concat();
+        // Writing to a text cannot fail.
+        let mut add = |words: std::fmt::Arguments<'_>| group.write_fmt(words).unwrap_or_default();
+        if let Some(cpus) = cpus {
+            add(format_args!(" cpus={cpus}"));
+        }
+        if let Some(mem) = mem {
+            add(format_args!(" mem={mem}"));
+        }
+        if let Some(rank) = tier {
+            add(format_args!(" tier={rank}"));
+        }
+        if let Some(time) = time {
+            add(format_args!(" time={time}"));
+        }
+        let args = args.join(" ");
+        if !args.is_empty() {
+            add(format_args!(" args={args}"));
+        }
+        group
     }
-    if let Some(rank) = raised.or(*min_tier) {
-        add(format_args!(" tier={rank}"));
-    }
-    if let Some(time) = time {
-        add(format_args!(" time={time}"));
-    }
-    let args = args.join(" ");
-    if !args.is_empty() {
-        add(format_args!(" args={args}"));
-    }
-    group
 }
 
 fn next_fence(record: &ShardRecord) -> u32 {
@@ -135,8 +165,20 @@ pub fn offer_with(
         return offer;
     }
     let lpt = Lpt::new(policy, state);
-    let free = free(policy, state, &lpt);
-    offer.shards.extend(free.into_iter().filter_map(|i| offered(policy, state, &lpt, i, &equip)));
+    let mut before = None;
+    for i in free(policy, state, &lpt) {
+        let Some((shard, record)) = policy.shards.get(i).zip(state.shards.get(i)) else { continue };
+        let demands = Demands::of(shard, record.min_tier);
+        // Most are of the same group as the one before: its text need not be made anew.
+        let group = match offer.shards.last() {
+            Some(last) if before == Some(demands) => last.group.clone(),
+            _ => demands.text(),
+        };
+        if let Some(offered) = offered(policy, state, &lpt, i, group, &equip) {
+            offer.shards.push(offered);
+            before = Some(demands);
+        }
+    }
     offer
 }
 
@@ -167,6 +209,7 @@ fn offered(
     state: &State,
     lpt: &Lpt,
     i: usize,
+    group: String,
     equip: impl Fn(&Shard, u32, Option<Money>) -> Option<Equipment>,
 ) -> Option<Offered> {
     let (shard, record) = (policy.shards.get(i)?, state.shards.get(i)?);
@@ -178,7 +221,7 @@ fn offered(
     let Equipment { command, workdir, log_dir, env } = equip(shard, number, cap)?;
     Some(Offered {
         shard: shard.id.clone(),
-        group: group(shard, record.min_tier),
+        group,
         fence: next_fence(record),
         command,
         workdir,
