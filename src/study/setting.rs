@@ -319,7 +319,8 @@ fn shard(work: &ShardWork) -> Shard {
             Price::GpuHour(price) => CostIn::GpuHour(price),
         }),
         cap: work.cap,
-        ..Shard::plain(work.id.clone())
+        // Its text is the campaign's own: what cores share they wait for, be it a count of copies.
+        ..Shard::plain(ShardId::new(&work.id.family, &work.id.shard))
     }
 }
 
