@@ -43,7 +43,7 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
         }
         return Ok(Exit::Done);
     }
-    let Asked { mut setting, shards_of, yours, placed: families } = setting(cx, asked)?;
+    let Asked { mut setting, shards_of, yours, placed: placed_here } = setting(cx, asked)?;
     may_simulate(setting.work.iter().map(|work| work.rows))?;
     setting.probe_fails = asked.probe_fails;
     let two = match asked.compare.as_slice() {
@@ -64,7 +64,7 @@ pub fn run(cx: &Context, asked: &Simulate) -> Result<Exit, Stop> {
         }
     };
     let seen = Simulation {
-        yours: yours.map(|yours| Yours { placed: families, ..as_set(&setting, &yours) }),
+        yours: yours.map(|yours| as_set(&setting, &yours, placed_here)),
         ..view(&setting, shards_of, asked.seeds, &methods, &runs)
     };
     if let Some(out) = &asked.out {
@@ -148,7 +148,7 @@ fn methods(
     named(names, &all, |method| method.name)
 }
 
-fn as_set(setting: &Setting, yours: &Method) -> Yours {
+fn as_set(setting: &Setting, yours: &Method, placed: Vec<String>) -> Yours {
     let same = METHODS.iter().find(|method| setting.same(method, yours));
     let families = |of: fn(&ShardWork) -> bool| {
         let mut names: Vec<String> =
@@ -160,7 +160,7 @@ fn as_set(setting: &Setting, yours: &Method) -> Yours {
         policy: same.unwrap_or(yours).name.to_owned(),
         pilots: families(|work| work.set_pilot.is_some()),
         split: families(|work| work.workers > 1),
-        placed: Vec::new(),
+        placed,
     }
 }
 

@@ -234,7 +234,7 @@ pub struct Progress {
 }
 
 /// Two readings that differ only in when they were made have one hash: it is what tells whether
-/// there is anything new.
+/// there is anything new. Whoever needs the moment too adds it.
 impl Hash for Progress {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Progress { rows, spent, bad_lines, measured_at: _, begun, gap } = self;

@@ -13,12 +13,13 @@ use super::bad_nodes;
 use super::breaker;
 use super::event::Event;
 use super::fit_places::FitPlaces;
+use super::foresight::Foresight;
 use super::guard::Guard;
 use super::no_fit;
 use super::placement::{Placement, fits, give, has_room_beside_gpus};
 use super::quick::QuickMap;
 use super::reservation;
-use super::shadow::{self, Foresight, Shadow};
+use super::shadow::{self, Shadow};
 use super::submit::Moment;
 
 /// One start, on one placement.

@@ -8,13 +8,11 @@ use std::collections::HashMap;
 
 use crate::model::cluster::QueueJob;
 use crate::model::id::JobId;
-use crate::model::policy::{PlaceOrder, Policy, Reserve, ReserveAt};
+use crate::model::policy::Policy;
 use crate::model::state::{Live, State};
 use crate::model::units::{Secs, Time};
 
 use super::census::Census;
-use super::fit_places::FitPlaces;
-use super::guard::Guard;
 use super::lpt::Lpt;
 use super::placement::{Placement, about_to_start};
 use super::submit::Moment;
@@ -37,49 +35,8 @@ pub struct Shadow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Profile(Vec<(Time, i64)>);
 
-/// What dispatch knows of the ends of what runs, as far as the rules ask for it.
-#[derive(Debug, Clone, Default)]
-pub struct Foresight {
-    /// Nobody may delay the start of those ahead.
-    pub shadow: Option<Shadow>,
-    /// Where a mark is put by the ends.
-    pub ends: Option<Shadow>,
-    /// Placements of wider shards are taken last.
-    pub guard: Option<Guard>,
-    pub places: FitPlaces,
-}
-
-impl Foresight {
-    pub fn new(
-        moment: &Moment<'_>,
-        state: &State,
-        census: &Census,
-        queue: &[usize],
-        placements: &[Placement],
-    ) -> Foresight {
-        let rules = &moment.policy.rules.place;
-        let shadows = rules.reserve == Reserve::Shadow;
-        let by_ends = rules.reserve == Reserve::Mark && rules.reserve_at == ReserveAt::Earliest;
-        let guards = rules.order == PlaceOrder::Guard;
-        if !(shadows || by_ends || guards) {
-            return Foresight::default();
-        }
-        let looked = Shadow::new(moment, state, census, placements);
-        let mut places = FitPlaces::default();
-        let guard = guards
-            .then(|| Guard::new(moment, state, queue, placements, looked.clone(), &mut places));
-        let looked = Some(looked);
-        Foresight {
-            guard,
-            places,
-            ends: looked.clone().filter(|_| by_ends),
-            shadow: looked.filter(|_| shadows),
-        }
-    }
-}
-
 impl Shadow {
-    fn new(
+    pub fn new(
         moment: &Moment<'_>,
         state: &State,
         census: &Census,

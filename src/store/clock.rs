@@ -97,7 +97,10 @@ fn sum(state: &State, tick: Time) -> u64 {
     } = state;
     let mut all = FixedState::default().build_hasher();
     let rest = Learned { tick_every: None, others_in_own: None, ..learned.clone() };
-    (project, instance, orphans, labs, caps, rest, caution, notices, host).hash(&mut all);
+    (project, instance, labs, caps, rest, caution, notices, host).hash(&mut all);
+    // Of these no clock moves anything.
+    orphans.len().hash(&mut all);
+    orphans.iter().for_each(|record| (record.progress.measured_at, record).hash(&mut all));
     let (front, back) = shards.split_at(if shards.len() < MANY { 0 } else { shards.len() / 2 });
     let of = |records: &[ShardRecord]| {
         let mut sum = FixedState::default().build_hasher();

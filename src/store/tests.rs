@@ -13,13 +13,13 @@ use super::v1::dice::{Dice, state};
 use super::{Locked, Store, StoreError};
 use crate::model::state::State;
 
-struct Place {
+pub(super) struct Place {
     folder: TempDir,
-    store: Store,
+    pub(super) store: Store,
 }
 
 impl Place {
-    fn new() -> Place {
+    pub(super) fn new() -> Place {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::at(folder.path().join("deep/state.json")).of_project("oracle-plan");
         Place { folder, store }
@@ -34,7 +34,7 @@ impl Place {
         place
     }
 
-    fn lock(&self) -> Locked {
+    pub(super) fn lock(&self) -> Locked {
         self.store.lock(Duration::ZERO).expect("free")
     }
 

@@ -75,17 +75,29 @@ fn fake_slurm_nothing_is_world_writable_whatever_the_umask() {
 
 #[test]
 fn fake_slurm_a_symlink_is_not_followed_to_somebodys_file() {
-    for name in ["state.json", "state.json.lock", "state.json.bak", "state.json.tmp"] {
+    let thrown_away = ["state.json.tmp", "state.json.clock", "state.json.clock.tmp"];
+    let kept = ["state.json", "state.json.lock", "state.json.bak"];
+    for name in thrown_away.into_iter().chain(kept) {
         let lab = Lab::new();
         lab.write("precious", "mine");
         symlink(lab.at("precious"), lab.at(name)).expect("linked");
         let code = lab.run_at(&["tick"], START).code;
         assert_eq!(lab.read("precious"), "mine", "{name}");
         // What is only thrown away may be a link; what is read or locked may not.
-        let refused = matches!(name, "state.json" | "state.json.lock" | "state.json.bak");
+        let refused = kept.contains(&name);
         assert_eq!(code, Some(i32::from(refused)), "{name}");
         assert_eq!(lab.asked_of_sbatch(), if refused { 0 } else { 3 }, "{name}");
     }
+    // A tick that moves the clock alone puts its file in the place of the link.
+    let lab = Lab::new();
+    lab.write("precious", "mine");
+    lab.run_at(&["tick"], START);
+    lab.run_at(&["tick"], START + 60);
+    std::fs::remove_file(lab.at("state.json.clock")).ok();
+    symlink(lab.at("precious"), lab.at("state.json.clock")).expect("linked");
+    lab.run_at(&["tick"], START + 120);
+    assert_eq!(lab.read("precious"), "mine");
+    assert!(lab.read("state.json.clock").contains("last_tick"));
     let lab = Lab::new();
     lab.write("precious", "mine\n");
     symlink(lab.at("precious"), lab.at("journal.jsonl")).expect("linked");

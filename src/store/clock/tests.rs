@@ -2,34 +2,22 @@
 #![allow(clippy::disallowed_methods, reason = "the tests play the hand that damages files")]
 
 use std::fs;
-use std::time::Duration;
 
 use proptest::prelude::*;
-use tempfile::TempDir;
 
+use super::super::Locked;
 use super::super::recording::{Given, read};
+use super::super::tests::Place;
 use super::super::v1::dice::{Dice, Roll, observation, policy, state};
-use super::super::{Locked, Store};
 use crate::model::state::{OthersInOwn, ShardRecord, State, TickOutcome, TickRecord};
 use crate::model::units::{GpuSeconds, Secs, Time};
 
 const FIRST: Time = Time(1_790_000_000);
 
-struct Place {
-    _folder: TempDir,
-    store: Store,
-}
-
 impl Place {
-    fn new() -> Place {
-        let folder = tempfile::tempdir().expect("a folder");
-        let store = Store::at(folder.path().join("state.json"));
-        Place { _folder: folder, store }
-    }
-
     /// What another process finds.
     fn loaded(&self) -> (Locked, State) {
-        let mut locked = self.store.lock(Duration::ZERO).expect("free");
+        let mut locked = self.lock();
         let state = locked.load().expect("loads").expect("is there");
         assert_eq!(self.store.read().expect("reads"), Some(state.clone()), "with or without lock");
         (locked, state)
@@ -44,10 +32,10 @@ impl Place {
         let mut begun = state(&mut Dice::new(seed), shards);
         begun.generation = 1;
         ticks(&mut begun, FIRST);
-        self.saved(self.store.lock(Duration::ZERO).expect("free"), &mut begun);
+        self.saved(self.lock(), &mut begun);
     }
 
-    fn file(&self) -> String {
+    fn text(&self) -> String {
         fs::read_to_string(self.store.path()).expect("a state")
     }
 
@@ -73,19 +61,19 @@ fn ticks(state: &mut State, at: Time) {
 fn a_tick_that_moves_the_clock_alone_leaves_the_file_as_it_is() {
     let place = Place::new();
     place.begun(3, 2500);
-    let file = place.file();
+    let file = place.text();
     for minute in 1..4 {
         let (locked, mut state) = place.loaded();
         ticks(&mut state, FIRST + Secs::minutes(minute));
         place.saved(locked, &mut state);
-        assert_eq!((place.file() == file, state.generation), (true, 1));
+        assert_eq!((place.text() == file, state.generation), (true, 1));
         assert_eq!(place.loaded().1, state, "all of it is read back");
     }
     let (locked, mut state) = place.loaded();
     ticks(&mut state, FIRST + Secs::minutes(9));
     state.shards[1700].attempts += 1;
     place.saved(locked, &mut state);
-    assert_eq!((place.file() == file, state.generation, place.clock()), (false, 2, None));
+    assert_eq!((place.text() == file, state.generation, place.clock()), (false, 2, None));
     assert_eq!(place.loaded().1, state);
 }
 
@@ -103,6 +91,25 @@ fn a_shard_that_is_read_for_the_first_time_or_no_more_is_worth_a_save() {
         place.saved(locked, &mut state);
         assert_eq!((place.clock(), state.generation), (None, 2));
         assert_eq!(place.loaded().1, state);
+    }
+}
+
+/// No tick reads the files of a shard that shards.toml no longer names.
+#[test]
+fn when_an_orphan_was_read_is_no_matter_of_the_clock() {
+    for at in [FIRST, FIRST + Secs(30), FIRST + Secs(60)] {
+        let place = Place::new();
+        let mut first = state(&mut Dice::new(3), 4);
+        first.orphans = first.shards.split_off(3);
+        first.orphans[0].progress.measured_at = Some(FIRST);
+        first.generation = 1;
+        ticks(&mut first, FIRST);
+        place.saved(place.lock(), &mut first);
+        let (locked, mut next) = place.loaded();
+        ticks(&mut next, FIRST + Secs(60));
+        next.orphans[0].progress.measured_at = Some(at);
+        place.saved(locked, &mut next);
+        assert_eq!(place.loaded().1, next);
     }
 }
 
