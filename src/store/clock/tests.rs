@@ -79,18 +79,27 @@ fn a_tick_that_moves_the_clock_alone_leaves_the_file_as_it_is() {
 
 #[test]
 fn a_shard_that_is_read_for_the_first_time_or_no_more_is_worth_a_save() {
-    for change in [0, 1] {
+    let (tick, long_ago) = (FIRST + Secs(60), FIRST + Secs(-900));
+    // A shard that is read in every tick, and one that is read in none.
+    for (shard, before, now) in [
+        (0, Some(FIRST), Some(FIRST)),
+        (0, Some(FIRST), None),
+        (1, None, Some(tick)),
+        (1, Some(long_ago), Some(tick)),
+        (1, Some(long_ago), None),
+    ] {
         let place = Place::new();
-        place.begun(3, 10);
-        let (locked, mut state) = place.loaded();
-        let before = state.shards[change].progress.measured_at;
-        ticks(&mut state, FIRST + Secs(60));
-        // 0 is read in every tick but this one, 1 in this one alone.
-        state.shards[change].progress.measured_at =
-            if change == 0 { before } else { Some(FIRST + Secs(60)) };
-        place.saved(locked, &mut state);
-        assert_eq!((place.clock(), state.generation), (None, 2));
-        assert_eq!(place.loaded().1, state);
+        let mut first = state(&mut Dice::new(3), 10);
+        first.generation = 1;
+        ticks(&mut first, FIRST);
+        first.shards[shard].progress.measured_at = before;
+        place.saved(place.lock(), &mut first);
+        let (locked, mut next) = place.loaded();
+        ticks(&mut next, tick);
+        next.shards[shard].progress.measured_at = now;
+        place.saved(locked, &mut next);
+        assert_eq!((place.clock(), next.generation), (None, 2), "{before:?} {now:?}");
+        assert_eq!(place.loaded().1, next);
     }
 }
 
